@@ -1,0 +1,84 @@
+//! Every bound of the product, with its unit and its reason, related to each other by the compiler.
+
+/// Codes are typed by people and shown in columns.
+pub const TASK_CODE_CHARS_MAX: usize = 100;
+pub const POOL_NAME_CHARS_MAX: usize = 60;
+/// Business keys are indexed: a long one makes every page of the index smaller.
+pub const BIZ_ID_CHARS_MAX: usize = 200;
+pub const TASK_NAME_CHARS_MAX: usize = 200;
+pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
+pub const TAGS_MAX: usize = 20;
+
+/// Past this a payload is kept in the attachment table, so that rows of the record stay narrow.
+pub const PAYLOAD_INLINE_BYTES_MAX: usize = 16 * 1024;
+/// Past this a payload is refused: pass a reference instead.
+pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
+/// Deep nesting crashes recursive readers, also those of other languages.
+pub const PAYLOAD_DEPTH_MAX: usize = 64;
+
+/// What lists show of a result; the whole result goes to the attachment table.
+pub const RESULT_SUMMARY_CHARS_MAX: usize = 500;
+/// A result is an answer, not a file.
+pub const RESULT_BYTES_MAX: usize = 1024 * 1024;
+pub const ERROR_CHARS_MAX: usize = 4_000;
+
+/// One attempt's output: its beginning and its end are kept, what lies between is counted.
+pub const OUTPUT_HEAD_BYTES_MAX: usize = 768 * 1024;
+pub const OUTPUT_TAIL_BYTES_MAX: usize = 256 * 1024;
+/// One line of output; a longer one is cut into several.
+pub const OUTPUT_LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// Retries: enough for a week at the longest delay.
+pub const RETRY_COUNT_MAX: u32 = 10_000;
+pub const RETRY_BASE_MS_DEFAULT: i64 = 1_000;
+pub const RETRY_CAP_MS_DEFAULT: i64 = 3_600_000;
+pub const RETRY_CAP_MS_MAX: i64 = 7 * 86_400_000;
+pub const RETRY_COUNT_DEFAULT: u32 = 3;
+/// Retries of jobs that failed together are spread over ±20 % of their delay.
+pub const RETRY_JITTER_PER_CENT: i64 = 20;
+
+/// A job whose node was lost this often while it ran rests as dead: it is likely what kills the node.
+pub const LOST_COUNT_MAX: u32 = 3;
+
+pub const TIMEOUT_SECONDS_DEFAULT: u32 = 300;
+pub const TIMEOUT_SECONDS_MAX: u32 = 7 * 86_400;
+/// From the cancellation of a body to the moment it counts as a zombie (async, blocking) or is killed (process).
+pub const CANCEL_GRACE_MS: u64 = 2_000;
+
+/// Jobs in one call of the bulk interface.
+pub const BATCH_JOBS_MAX: usize = 10_000;
+/// Jobs written by one statement group: keeps a transaction in the low milliseconds.
+pub const FLUSH_JOBS_MAX: usize = 1_000;
+/// Jobs accepted into memory and not yet committed: past it a submitter waits, then hears "busy".
+pub const INTAKE_JOBS_MAX: usize = 20_000;
+pub const INTAKE_WAIT_MS: u64 = 5_000;
+
+/// Jobs that one pool holds in memory, claimed and waiting for a slot or their instant.
+pub const POOL_QUEUE_DEFAULT: u32 = 2_000;
+pub const POOL_QUEUE_MAX: u32 = 20_000;
+pub const POOL_CONCURRENCY_DEFAULT: u32 = 64;
+pub const POOL_CONCURRENCY_MAX: u32 = 10_000;
+pub const POOLS_MAX: usize = 200;
+
+/// Claims happen this long before a job is due, so that it can start on its instant.
+pub const CLAIM_AHEAD_MS: i64 = 1_000;
+/// Jobs taken by one claim.
+pub const CLAIM_JOBS_MAX: u32 = 1_000;
+/// The safety net under the wake-ups.
+pub const CLAIM_POLL_MS: u64 = 1_000;
+/// An attempt that is older than this is written down as EXECUTING; shorter ones are written once, at their end.
+pub const SHOW_EXECUTING_AFTER_MS: u64 = 100;
+
+/// Attempts whose bodies may ignore their cancellation at one time before the node calls itself unhealthy.
+pub const ZOMBIES_MAX: usize = 64;
+
+pub const PAGE_SIZE_MAX: u32 = 200;
+pub const PAGE_SIZE_DEFAULT: u32 = 50;
+/// Rows that one page may look at; a rare match continues with the next cursor.
+pub const PAGE_SCAN_ROWS_MAX: u32 = 20_000;
+
+const _: () = assert!(PAYLOAD_INLINE_BYTES_MAX < PAYLOAD_BYTES_MAX);
+const _: () = assert!(FLUSH_JOBS_MAX <= BATCH_JOBS_MAX && BATCH_JOBS_MAX <= INTAKE_JOBS_MAX);
+const _: () = assert!(POOL_QUEUE_DEFAULT <= POOL_QUEUE_MAX && POOL_CONCURRENCY_DEFAULT <= POOL_CONCURRENCY_MAX);
+const _: () = assert!(RETRY_BASE_MS_DEFAULT <= RETRY_CAP_MS_DEFAULT && RETRY_CAP_MS_DEFAULT <= RETRY_CAP_MS_MAX);
+const _: () = assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX && PAGE_SIZE_MAX < PAGE_SCAN_ROWS_MAX);

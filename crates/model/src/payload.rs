@@ -1,0 +1,73 @@
+//! What may be stored as a payload: JSON, bounded in size and depth.
+
+use crate::limits;
+use crate::refused::{Code, Refused};
+
+/// One pass, no recursion: a payload that would overflow a recursive reader is refused here.
+pub fn check(text: &str) -> Result<(), Refused> {
+    if text.len() > limits::PAYLOAD_BYTES_MAX {
+        let detail =
+            format!("the payload has {} bytes, at most {} are accepted", text.len(), limits::PAYLOAD_BYTES_MAX);
+        return Err(
+            Refused::new(Code::PayloadTooLarge, detail).hint("store the data elsewhere and pass a reference to it")
+        );
+    }
+    let depth = depth(text);
+    if depth > limits::PAYLOAD_DEPTH_MAX {
+        let detail = format!("the payload is nested {depth} deep, at most {} are accepted", limits::PAYLOAD_DEPTH_MAX);
+        return Err(Refused::field("payload", "TOO_DEEP", detail));
+    }
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        return Err(Refused::field("payload", "NOT_JSON", format!("the payload is not JSON: {error}")));
+    }
+    if text.contains("\\u0000") || text.contains('\0') {
+        let detail = "the payload holds a NUL character, which not every database can store";
+        return Err(Refused::field("payload", "NUL", detail));
+    }
+    Ok(())
+}
+
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_are_bounded_json() {
+        let check_code = |text: &str, expect: &str| {
+            let seen = match check(text) {
+                Ok(()) => "ok",
+                Err(refused) => refused.errors.first().map_or(refused.code.as_str(), |error| error.code),
+            };
+            assert_eq!(seen, expect, "{}", crate::text::excerpt(text, 60));
+        };
+        check_code("{}", "ok");
+        check_code("null", "ok");
+        check_code(r#"{"brackets in text": "[[[[[[\"{{{{"}"#, "ok");
+        check_code("", "NOT_JSON");
+        check_code("{", "NOT_JSON");
+        check_code("{} {}", "NOT_JSON");
+        check_code("\"\\u0000\"", "NUL");
+        check_code(&("[".repeat(64) + &"]".repeat(64)), "ok");
+        check_code(&("[".repeat(65) + &"]".repeat(65)), "TOO_DEEP");
+        check_code(&"[".repeat(200_000), "TOO_DEEP");
+        check_code(&format!("\"{}\"", "x".repeat(limits::PAYLOAD_BYTES_MAX)), "PAYLOAD_TOO_LARGE");
+    }
+}

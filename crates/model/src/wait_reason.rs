@@ -1,0 +1,47 @@
+//! Why a job is not further: one word that says what it waits for.
+
+use crate::job::{Job, JobStatus, QueueState};
+use crate::names::words;
+use crate::time::Timestamp;
+
+words! {
+    WaitReason {
+        /// Its time has not come.
+        NotDue = 0 "NOT_DUE",
+        /// It failed and waits for its next try.
+        RetryWait = 1 "RETRY_WAIT",
+        /// No running node knows its handler.
+        NoHandler = 2 "NO_HANDLER",
+        PoolPaused = 3 "POOL_PAUSED",
+        /// All slots of its pool are taken.
+        PoolFull = 4 "POOL_FULL",
+        /// It is due and has a place: it starts in this moment.
+        Starting = 5 "STARTING",
+        /// For its predecessors in the workflow.
+        Predecessors = 6 "PREDECESSORS",
+    }
+}
+
+/// What must be known of the job's pool.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolFacts {
+    pub paused: bool,
+    pub free_slots: u32,
+}
+
+/// `None` for a job that runs or is final.
+pub fn of(job: &Job, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
+    match (job.status, job.queue) {
+        (JobStatus::Waiting, _) => Some(WaitReason::Predecessors),
+        (JobStatus::Pending, Some(entry)) => Some(match entry.state {
+            QueueState::Parked => WaitReason::NoHandler,
+            _ if entry.due > now && job.retry_count > 0 => WaitReason::RetryWait,
+            _ if entry.due > now => WaitReason::NotDue,
+            QueueState::Started => return None,
+            _ if pool.paused => WaitReason::PoolPaused,
+            _ if pool.free_slots == 0 => WaitReason::PoolFull,
+            _ => WaitReason::Starting,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,119 @@
+//! Where tasks, jobs and attempts are kept: one trait, several databases.
+//!
+//! The verbs are grouped by the stage of the pipeline that calls them. Three rules hold for every implementation, and
+//! the conformance suite (`suite/`) checks them on each:
+//!
+//! - An answer `Ok` means committed. An error says whether nothing was written or the outcome is unknown.
+//! - Every verb can be repeated after an unknown outcome: ids are made by the caller, and writes to a held job are
+//!   guarded by its fence, so a repetition changes nothing and answers as the first call did.
+//! - A batch is one transaction. One bad row of it is answered for itself and never stops the others.
+
+pub mod clock;
+mod error;
+pub mod memory;
+mod rows;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+pub mod suite;
+
+use async_trait::async_trait;
+use mainspring_model::{
+    Attempt, AttemptId, Incarnation, Job, JobId, PoolName, Task, TaskCode, TaskDefinition, Timestamp,
+};
+
+pub use error::{OpenError, StoreError, Trouble};
+pub use memory::MemoryStore;
+pub use rows::*;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug + 'static {
+    fn info(&self) -> StoreInfo;
+    /// The database's clock: it decides what is due and what has expired.
+    async fn now(&self) -> Result<Timestamp>;
+    /// A write that changes nothing, committed: is the store able to take work?
+    async fn check_writable(&self) -> Result<()>;
+
+    // ---- nodes ----
+    /// Makes this incarnation a node. Queue rows of incarnations that are certainly dead are taken over in the same
+    /// transaction: held ones are released as suspects, started ones are settled as lost (`model::decide`).
+    async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined>;
+    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Result<bool>;
+    /// A polite end: all that the incarnation still holds without a body goes back to the queue, unburnt.
+    async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()>;
+    async fn nodes(&self) -> Result<Vec<NodeRow>>;
+
+    // ---- 1 submit ----
+    /// One answer per job, in order.
+    async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>>;
+
+    // ---- 3 dispatch ----
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed>;
+    /// Claimed jobs that did not start. Rows whose fence is gone are left alone.
+    async fn give_back(&self, held: Vec<Held>, how: GiveBack, now: Timestamp) -> Result<()>;
+    /// This node knows these tasks: parked jobs of theirs go back to the queue. How many did.
+    async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64>;
+
+    // ---- 4 execute ----
+    /// One answer per attempt, in order: `false` when the fence is gone and the body must stop.
+    async fn mark_started(&self, started: Vec<Started>) -> Result<Vec<bool>>;
+    async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()>;
+
+    // ---- 5 write back ----
+    /// One answer per settlement, in order. All that follows from an outcome (key freed, dead job, alert event, task
+    /// stopped) is written with it.
+    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>>;
+
+    // ---- tasks ----
+    async fn tasks(&self) -> Result<Vec<Task>>;
+    async fn task(&self, code: &TaskCode) -> Result<Option<Task>>;
+    async fn create_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange>;
+    /// `version` is the one that the writer read.
+    async fn update_task(
+        &self,
+        code: TaskCode,
+        version: i64,
+        definition: TaskDefinition,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange>;
+    /// Without a version the switch wins over whatever else changed. Switching to the present state is `Written`.
+    async fn switch_task(&self, code: TaskCode, enabled: bool, by: String, now: Timestamp) -> Result<TaskChange>;
+    /// Refused (`InTheWay`) while jobs of the task are live; the record of its jobs stays.
+    async fn delete_task(&self, code: TaskCode, version: Option<i64>, by: String, now: Timestamp)
+    -> Result<TaskChange>;
+
+    // ---- pools ----
+    async fn pools(&self) -> Result<Vec<PoolSettings>>;
+    async fn put_pool(&self, pool: PoolSettings, by: String, now: Timestamp) -> Result<()>;
+
+    // ---- jobs and attempts, for people ----
+    async fn job(&self, id: JobId) -> Result<Option<Job>>;
+    /// Newest first, without payloads. The filter has been checked against the indexes.
+    async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>>;
+    async fn job_end(&self, id: JobId) -> Result<Option<JobEnd>>;
+    async fn operate(&self, operate: Operate) -> Result<Operated>;
+    /// Newest first.
+    async fn attempts_of_job(&self, id: JobId, limit: u32) -> Result<Vec<Attempt>>;
+    async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>>;
+    async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>>;
+    /// The chunks after `after`, in order.
+    async fn output(&self, id: AttemptId, after: Option<u32>, limit: u32) -> Result<Vec<OutputChunk>>;
+    async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>>;
+
+    // ---- numbers and checks ----
+    async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount>;
+    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>>;
+    async fn earliest_due(&self, pool: &PoolName) -> Result<Option<Timestamp>>;
+    /// The invariants that can be seen in the database; empty when all hold.
+    async fn verify(&self) -> Result<Vec<Violation>>;
+}

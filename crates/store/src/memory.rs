@@ -1,0 +1,3 @@
+//! The reference store.
+#[derive(Debug)]
+pub struct MemoryStore;

@@ -1,0 +1,367 @@
+//! The shapes that cross the seam between the engine and a store.
+
+use std::sync::Arc;
+
+use mainspring_model::decide::{Care, Decision};
+use mainspring_model::job::{DeadCause, QueueState};
+use mainspring_model::operations::JobOperation;
+use mainspring_model::{
+    AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, Priority, Task, TaskCode, Timestamp,
+    Trigger, Unique,
+};
+
+/// A page and where the next one begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Opaque. `Some` also on a short page, when a rare match had to be looked for further than one page may look.
+    pub next: Option<String>,
+}
+
+// ---- nodes ----
+
+#[derive(Debug, Clone)]
+pub struct NewNode {
+    pub incarnation: Incarnation,
+    pub host: String,
+    pub pid: u32,
+    pub version: String,
+}
+
+/// What a node learns when it joins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// Unique among live nodes; goes into job ids.
+    pub node_number: u16,
+    /// Live owners' queue rows that were taken from dead incarnations.
+    pub taken_over: TakenOver,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakenOver {
+    /// Were only in memory: released, now suspects.
+    pub released: u64,
+    /// Were known to run: counted as lost and queued again.
+    pub lost: u64,
+    /// Were lost too often: dead now.
+    pub dead: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRow {
+    pub incarnation: Incarnation,
+    pub number: u16,
+    pub host: String,
+    pub pid: u32,
+    pub version: String,
+    pub state: String,
+    pub heartbeat_at: Timestamp,
+}
+
+// ---- 1 submit ----
+
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    pub id: JobId,
+    pub task: TaskCode,
+    pub biz_id: Option<BizId>,
+    pub unique: Unique,
+    /// JSON text. The store decides by its size where it is kept.
+    pub payload: Option<Arc<str>>,
+    pub execute_time: Timestamp,
+    pub priority: Priority,
+    pub max_retry: u32,
+    pub timeout_ms: Option<i64>,
+    pub pool: PoolName,
+    pub trigger: Trigger,
+    pub fire_time: Option<Timestamp>,
+    pub create_time: Timestamp,
+    /// The submitting node has room and takes it at once: written with fence 1 and its owner.
+    pub claim: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Submitted {
+    Stored,
+    /// The key is taken: the first job.
+    Duplicate {
+        id: JobId,
+        status: JobStatus,
+        execute_time: Timestamp,
+        payload_differs: bool,
+    },
+    /// The task was deleted or disabled in the meantime.
+    Refused(mainspring_model::Refused),
+}
+
+// ---- 3 dispatch ----
+
+#[derive(Debug, Clone)]
+pub struct ClaimRequest {
+    pub owner: Incarnation,
+    /// Jobs due up to here are taken: a little ahead of now.
+    pub due_until: Timestamp,
+    pub rooms: Vec<PoolRoom>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PoolRoom {
+    pub pool: PoolName,
+    pub jobs_max: u32,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Claimed {
+    pub jobs: Vec<Claim>,
+    /// Per asked pool: when the next unclaimed job is due; a past instant means there is more right now.
+    pub next_due: Vec<(PoolName, Option<Timestamp>)>,
+}
+
+/// A job that this node holds, with all that an attempt needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    pub id: JobId,
+    pub fence: Fence,
+    pub task: TaskCode,
+    pub pool: PoolName,
+    pub priority: Priority,
+    pub due: Timestamp,
+    /// Bodies before this one.
+    pub attempts: u32,
+    pub retry_count: u32,
+    pub max_retry: u32,
+    pub lost_count: u32,
+    /// It was in the memory of a node that died.
+    pub suspect: bool,
+    pub timeout_ms: Option<i64>,
+    pub payload: Option<Arc<str>>,
+    pub biz_id: Option<BizId>,
+    pub unique: Unique,
+    pub trigger: Trigger,
+    pub fire_time: Option<Timestamp>,
+    pub create_time: Timestamp,
+}
+
+impl Claim {
+    pub fn care(&self) -> Care {
+        mainspring_model::decide::care(self.lost_count, self.suspect)
+    }
+}
+
+/// Names one claim: every verb that touches a held job carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Held {
+    pub id: JobId,
+    pub fence: Fence,
+}
+
+/// What becomes of a claimed job that did not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GiveBack {
+    /// Back to the queue, for any node.
+    Release,
+    /// No handler here: rests until a node that knows it says so.
+    Park,
+}
+
+// ---- 4 execute ----
+
+/// A body has begun and this must be seen (it lasts, or it is under suspicion).
+#[derive(Debug, Clone)]
+pub struct Started {
+    pub held: Held,
+    pub task: TaskCode,
+    pub attempt: u32,
+    pub node: u16,
+    pub start_time: Timestamp,
+}
+
+/// A piece of an attempt's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputChunk {
+    pub held: Held,
+    /// Grows within the attempt.
+    pub seq: u32,
+    pub time: Timestamp,
+    pub stream: Stream,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Lines that a handler logs.
+    Log,
+    Stdout,
+    Stderr,
+    /// `{"percent": …, "message": …}`: the newest is the progress.
+    Progress,
+}
+
+// ---- 5 write back ----
+
+#[derive(Debug, Clone)]
+pub struct Settlement {
+    pub held: Held,
+    pub task: TaskCode,
+    /// The number of this attempt, 1 for the first body.
+    pub attempt: u32,
+    pub node: u16,
+    pub start_time: Timestamp,
+    pub finish_time: Timestamp,
+    pub decision: Decision,
+    /// Set when the job's key is to be freed with its end.
+    pub live_key: Option<BizId>,
+    /// A RUNNING row of the attempt exists.
+    pub start_written: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    Applied,
+    /// An earlier try with an unknown outcome had been applied.
+    AlreadyApplied,
+    /// The fence is gone: somebody else owns or ended the job. Kept as a DISCARDED attempt, nothing else changed.
+    Lost,
+}
+
+// ---- tasks ----
+
+#[derive(Debug, Clone, Default)]
+pub struct TaskFilter {
+    /// Fuzzy on code, name, owner and tags.
+    pub text: Option<String>,
+    pub kind: Option<mainspring_model::task::TaskKind>,
+    pub enabled: Option<bool>,
+    pub pool: Option<PoolName>,
+    pub tag: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskChange {
+    Written(Task),
+    /// Somebody else was first: what is stored now.
+    Conflict(Task),
+    /// Create: the code is taken. Delete: jobs are live.
+    InTheWay(Task),
+    Missing,
+}
+
+// ---- pools ----
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The job stays in the store and is fetched when there is room.
+    Spill,
+    /// The submitter waits for room, within its limit.
+    Wait,
+    /// The job runs in the submitter's own task, after it was stored.
+    CallerRuns,
+    /// The submit is refused with BACKLOG_FULL; nothing is stored.
+    Reject,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolSettings {
+    pub name: PoolName,
+    pub concurrency: u32,
+    pub queue_capacity: u32,
+    pub paused: bool,
+    pub when_full: WhenFull,
+}
+
+// ---- jobs, for people ----
+
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    pub task: Option<TaskCode>,
+    /// Empty: all.
+    pub status: Vec<JobStatus>,
+    pub biz_id: Option<BizId>,
+    pub pool: Option<PoolName>,
+    pub trigger: Option<Trigger>,
+    /// Created at or after / before.
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+}
+
+/// A change by a person, guarded by what the person saw.
+#[derive(Debug, Clone)]
+pub struct Operate {
+    pub id: JobId,
+    pub operation: JobOperation,
+    /// The record as it was read: status and fence must still be these.
+    pub seen_status: JobStatus,
+    pub seen_fence: Fence,
+    pub now: Timestamp,
+    pub by: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operated {
+    Done(Job),
+    /// It moved on meanwhile: read again and judge anew.
+    Moved,
+    Missing,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadJob {
+    pub id: JobId,
+    pub task: TaskCode,
+    pub cause: DeadCause,
+    pub time: Timestamp,
+}
+
+/// Live jobs by queue state, bounded: a count that reached its bound says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LiveCount {
+    pub jobs: u64,
+    pub capped: bool,
+}
+
+/// Numbers for people and for `verify`, per pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolBacklog {
+    pub pool: PoolName,
+    pub state: QueueState,
+    pub jobs: LiveCount,
+    pub oldest_due: Option<Timestamp>,
+}
+
+/// One violated invariant, found in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// `INV-5` …
+    pub invariant: &'static str,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreInfo {
+    /// `memory`, `sqlite`, …
+    pub kind: &'static str,
+    /// Where it is, without secrets.
+    pub place: String,
+    pub durability: Durability,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// An acknowledged job survives a power loss.
+    Full,
+    /// It survives the end of the process only, or not even that.
+    Relaxed,
+}
+
+/// The end of a job, for whoever waits for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobEnd {
+    pub status: JobStatus,
+    pub result: Option<String>,
+    pub error: Option<String>,
+}
+
+/// For queries that show how an attempt ended.
+pub const fn attempt_status_is_final(status: AttemptStatus) -> bool {
+    !matches!(status, AttemptStatus::Running)
+}
