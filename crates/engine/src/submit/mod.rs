@@ -1,0 +1,2 @@
+mod request;
+pub use request::{JobRequest, Receipt, When};
