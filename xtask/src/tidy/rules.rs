@@ -58,6 +58,7 @@ pub(super) const PROGRAMS: &[&str] = &[
     "cp",
     "curl",
     "echo",
+    "export",
     "for",
     "do",
     "done",
