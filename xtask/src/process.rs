@@ -4,12 +4,17 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 
-/// The root of the workspace.
+/// The root of the workspace: the one that cargo was called in, for a target folder can serve several.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let package = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+        Path::new(&package).parent().expect("xtask lies in the workspace").to_owned()
+    });
+    &ROOT
 }
 
 /// Where cargo puts what it builds.

@@ -24,6 +24,10 @@ pub(super) fn declared() -> Result<String> {
 pub(super) fn check(tree: &Tree, declared: &str, complaints: &mut Complaints) {
     let deny = tree.file("deny.toml").map_or("", |file| &file.text);
     let allowed = allowed(deny);
+    if allowed.is_empty() {
+        complaints.add("deny.toml", "licenses.allow is missing");
+        return;
+    }
     let mut lines: Vec<&str> = declared.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     lines.sort_unstable();
     lines.dedup();
