@@ -54,7 +54,8 @@ async fn within<T>(work: impl Future<Output = T>) -> T {
 }
 
 async fn a_job_runs_and_its_result_is_kept(jobs: Builder) {
-    let jobs = jobs.handler("greet", async |_: Context, name: String| format!("hello {name}")).start().await.expect("starts");
+    let jobs =
+        jobs.handler("greet", async |_: Context, name: String| format!("hello {name}")).start().await.expect("starts");
     let receipt = jobs.submit("greet", "world").await.expect("stored");
     assert!(!receipt.duplicate);
     let end = within(jobs.wait(receipt.id)).await.expect("known");
