@@ -26,6 +26,8 @@ pub enum Ended {
     },
     /// The node went away while the body ran.
     Lost,
+    /// The node stopped politely and did not wait any longer for the body.
+    GivenUp,
 }
 
 /// What must be known of the job and its task.
@@ -113,6 +115,12 @@ pub fn decide(ended: Ended, facts: &Facts, now: Timestamp, dice: u64) -> Decisio
             dead(AttemptStatus::Timeout, JobStatus::Timeout, DeadCause::TimedOut, &error, facts)
         }
         Ended::Lost => after_loss(facts, now),
+        Ended::GivenUp => Decision {
+            attempt: AttemptStatus::Cancelled,
+            next: Next::Again { due: now, spends: Budget::Nothing },
+            result: None,
+            error: Some("given up at a polite stop of its node".to_owned()),
+        },
     }
 }
 
@@ -194,10 +202,12 @@ pub enum Care {
 
 /// A crash leaves two kinds of jobs: those known to have run are counted as lost, those that were in memory are
 /// suspects. Both prove themselves before they share a node with others at full speed again.
-pub const fn care(lost_count: u32, suspect: bool) -> Care {
+///
+/// A job that must not run twice has its start written in any case: only what is known to have begun counts as lost.
+pub fn care(lost_count: u32, suspect: bool, on_lost: OnLost) -> Care {
     if lost_count + 1 >= limits::LOST_COUNT_MAX {
         Care::Alone
-    } else if suspect || lost_count > 0 {
+    } else if suspect || lost_count > 0 || on_lost == OnLost::Fail {
         Care::WriteStartFirst
     } else {
         Care::Normal
@@ -258,6 +268,7 @@ mod tests {
         check(Ended::Lost, &f, "LOST again +0 Loss");
         check(Ended::Lost, &Facts { lost_count: 2, ..f }, "LOST FAILED POISONED");
         check(Ended::Lost, &Facts { on_lost: OnLost::Fail, ..f }, "LOST FAILED LOST");
+        check(Ended::GivenUp, &Facts { retry_count: 2, lost_count: 2, ..f }, "CANCELLED again +0 Nothing");
         let stop = Facts { fail_strategy: FailStrategy::Stop, max_retry: 0, ..f };
         check(answered(Verdict::retry("x")), &stop, "FAILED FAILED RETRIES_SPENT stop");
     }
@@ -272,9 +283,10 @@ mod tests {
 
     #[test]
     fn care_grows_with_suspicion() {
-        assert_eq!(care(0, false), Care::Normal);
-        assert_eq!(care(0, true), Care::WriteStartFirst);
-        assert_eq!(care(1, false), Care::WriteStartFirst);
-        assert_eq!(care(2, true), Care::Alone);
+        assert_eq!(care(0, false, OnLost::Rerun), Care::Normal);
+        assert_eq!(care(0, true, OnLost::Rerun), Care::WriteStartFirst);
+        assert_eq!(care(1, false, OnLost::Rerun), Care::WriteStartFirst);
+        assert_eq!(care(2, true, OnLost::Rerun), Care::Alone);
+        assert_eq!(care(0, false, OnLost::Fail), Care::WriteStartFirst);
     }
 }
