@@ -109,6 +109,17 @@ impl<'a> Fields<'a> {
         self.complaints.keep(name, within(name, value, low, high))
     }
 
+    /// Members that have a meaning elsewhere: told apart from slips.
+    pub(crate) fn refuse_known(&mut self, names: impl Iterator<Item = (&'static str, &'static str, &'static str)>) {
+        for (name, code, why) in names {
+            let found = self.members.iter_mut().find(|(key, value)| key == name && value.is_some());
+            if let Some((_, value)) = found {
+                *value = None;
+                self.complaints.add(name, code, format!("{name} cannot be written here: {why}"));
+            }
+        }
+    }
+
     /// What is left was never asked for.
     pub(crate) fn finish<T>(mut self, required: Option<T>) -> Result<T, Refused> {
         for (name, value) in &self.members {
@@ -387,11 +398,10 @@ mod tests {
         check("", &[("body", "NOT_JSON")]);
         check("[]", &[("body", "NOT_AN_OBJECT")]);
         check("{\"task\":\"a\"} x", &[("body", "NOT_JSON")]);
-        check(r#"{"task":1,"bizId":{},"maxRetry":"3"}"#, &[
-            ("task", "WRONG_TYPE"),
-            ("bizId", "WRONG_TYPE"),
-            ("maxRetry", "WRONG_TYPE"),
-        ]);
+        check(
+            r#"{"task":1,"bizId":{},"maxRetry":"3"}"#,
+            &[("task", "WRONG_TYPE"), ("bizId", "WRONG_TYPE"), ("maxRetry", "WRONG_TYPE")],
+        );
         check(r#"{"task":"a","task":"b"}"#, &[("task", "REPEATED")]);
         check(r#"{"task":"a","maxRetry":11}"#, &[("maxRetry", "OUT_OF_RANGE")]);
         check(r#"{"task":"a","maxRetry":-1}"#, &[("maxRetry", "OUT_OF_RANGE")]);

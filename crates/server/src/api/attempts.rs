@@ -3,7 +3,6 @@
 use axum::extract::State;
 use mainspring_engine::Engine;
 use mainspring_model::{Attempt, AttemptId, Code, JobId, Refused, TaskCode};
-use utoipa::IntoParams;
 
 use super::{Answer, ok};
 use crate::extract::PathOf;
@@ -13,16 +12,6 @@ use crate::problem::Problem;
 use crate::query::{NoParams, Params};
 use crate::state::AppState;
 use crate::wire;
-
-/// A part of a long list, for the document.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what Params reads; a test compares the names")]
-pub(crate) struct CursorParams {
-    /// At most 200.
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
 
 /// List a job's attempts
 ///
@@ -57,7 +46,7 @@ pub(crate) async fn attempts_of_job(
 /// Newest first.
 #[utoipa::path(
     get, path = "/tasks/{code}/attempts", tag = "attempts",
-    params(("code" = String, Path, description = "The task's code"), CursorParams),
+    params(("code" = String, Path, description = "The task's code"), wire::CursorParams),
     responses(
         (status = 200, description = "A part of the list", body = wire::CursorPage<wire::Attempt>),
         (status = 404, description = "TASK_NOT_FOUND", body = wire::Problem, content_type = "application/problem+json"),

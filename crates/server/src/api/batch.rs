@@ -33,7 +33,7 @@ use crate::wire::{self, BatchItem};
     request_body(content((wire::JobBatch = "application/json"), (wire::JobRequest = "application/x-ndjson"))),
     responses(
         (status = 200, description = "One answer per job", content(
-            (wire::BatchAnswer = "application/json"), (wire::BatchItem = "application/x-ndjson"))),
+            (wire::BatchAnswer = "application/json"), (BatchItem = "application/x-ndjson"))),
         Refusals,
     )
 )]

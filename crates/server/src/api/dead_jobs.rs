@@ -1,7 +1,6 @@
 //! `GET /dead-jobs`: what ended badly and waits for a person.
 
 use axum::extract::State;
-use utoipa::IntoParams;
 
 use super::{Answer, ok};
 use crate::openapi::Refusals;
@@ -9,22 +8,11 @@ use crate::query::Params;
 use crate::state::AppState;
 use crate::wire;
 
-/// For the document.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what Params reads; a test compares the names")]
-pub(crate) struct DeadJobParams {
-    task: Option<String>,
-    /// At most 200.
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
 /// List dead jobs
 ///
 /// Newest first.
 #[utoipa::path(
-    get, path = "/dead-jobs", tag = "jobs", params(DeadJobParams),
+    get, path = "/dead-jobs", tag = "jobs", params(wire::DeadJobParams),
     responses((status = 200, description = "A part of the list", body = wire::CursorPage<wire::DeadJob>), Refusals)
 )]
 pub(crate) async fn list_dead_jobs(State(state): State<AppState>, mut params: Params) -> Answer {
@@ -37,5 +25,8 @@ pub(crate) async fn list_dead_jobs(State(state): State<AppState>, mut params: Pa
         cause: dead.cause,
         time: dead.time,
     };
-    ok(&wire::CursorPage::<wire::DeadJob> { items: page.items.into_iter().map(shown).collect(), next_cursor: page.next })
+    ok(&wire::CursorPage::<wire::DeadJob> {
+        items: page.items.into_iter().map(shown).collect(),
+        next_cursor: page.next,
+    })
 }

@@ -7,7 +7,6 @@ use mainspring_engine::Engine;
 use mainspring_model::{Code, Incarnation, Job, JobId, TaskCode};
 use mainspring_store::JobFilter;
 use serde_json::value::RawValue;
-use utoipa::IntoParams;
 
 use super::{Answer, ok};
 use crate::extract::PathOf;
@@ -17,33 +16,11 @@ use crate::query::{NoParams, Params};
 use crate::state::AppState;
 use crate::wire;
 
-/// The parameters of `GET /jobs`, for the document.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what Params reads; a test compares the names")]
-pub(crate) struct ListJobs {
-    task: Option<String>,
-    /// Repeatable: any of them.
-    status: Option<Vec<String>>,
-    #[param(rename = "bizId")]
-    biz_id: Option<String>,
-    pool: Option<String>,
-    /// SUBMIT, CRON, MANUAL, WORKFLOW, MISFIRE or SYSTEM.
-    trigger: Option<String>,
-    /// Created at this instant or later.
-    from: Option<String>,
-    /// Created before this instant.
-    to: Option<String>,
-    /// At most 200.
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
-
 /// List jobs
 ///
 /// Newest first, without payloads. A filter that no index serves is refused.
 #[utoipa::path(
-    get, path = "/jobs", tag = "jobs", params(ListJobs),
+    get, path = "/jobs", tag = "jobs", params(wire::ListJobs),
     responses((status = 200, description = "A part of the list", body = wire::CursorPage<wire::Job>), Refusals)
 )]
 pub(crate) async fn list_jobs(State(state): State<AppState>, mut params: Params) -> Answer {

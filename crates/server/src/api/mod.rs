@@ -30,7 +30,9 @@ pub(crate) type Answer = Result<Response, Problem>;
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
     match serde_json::to_vec(body) {
         Ok(bytes) => (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response(),
-        Err(error) => Problem::own("INTERNAL", format!("the answer cannot be written as JSON: {error}")).into_response(),
+        Err(error) => {
+            Problem::own("INTERNAL", format!("the answer cannot be written as JSON: {error}")).into_response()
+        }
     }
 }
 
@@ -70,7 +72,11 @@ fn check_request_id(id: &str) -> Result<(), Refused> {
         Err(Refused::field("requestId", "REQUIRED", "requestId is empty"))
     } else if chars > limits::REQUEST_ID_CHARS_MAX {
         let max = limits::REQUEST_ID_CHARS_MAX;
-        Err(Refused::field("requestId", "TOO_LONG", format!("requestId has {chars} characters, at most {max} are kept")))
+        Err(Refused::field(
+            "requestId",
+            "TOO_LONG",
+            format!("requestId has {chars} characters, at most {max} are kept"),
+        ))
     } else if id.chars().any(char::is_control) {
         Err(Refused::field("requestId", "BAD_CHARACTER", "requestId holds a control character"))
     } else {

@@ -13,7 +13,6 @@ use mainspring_model::{AttemptId, AttemptStatus};
 use mainspring_store::{OutputChunk, Stream as Kind};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
-use utoipa::IntoParams;
 
 use super::{Answer, attempts, ok};
 use crate::extract::PathOf;
@@ -24,26 +23,13 @@ use crate::query::Params;
 use crate::state::AppState;
 use crate::wire;
 
-/// For the document.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what Params reads; a test compares the names")]
-pub(crate) struct OutputParams {
-    /// `true`: a stream of events that ends when the attempt is over.
-    follow: Option<bool>,
-    /// At most 1000.
-    limit: Option<u32>,
-    /// The `seq` of the last chunk that was seen.
-    cursor: Option<u32>,
-}
-
 /// Read an attempt's output
 ///
 /// With `follow=true` as server-sent events: `output` (a chunk; its id resumes by `Last-Event-ID`), at last `end` with
 /// the attempt's status.
 #[utoipa::path(
     get, path = "/attempts/{id}/output", tag = "attempts",
-    params(("id" = String, Path, description = "The attempt's id"), OutputParams),
+    params(("id" = String, Path, description = "The attempt's id"), wire::OutputParams),
     responses(
         (status = 200, description = "Its chunks in order", content(
             (wire::Output = "application/json"), (wire::OutputChunk = "text/event-stream"))),
@@ -87,7 +73,8 @@ fn shown(chunk: OutputChunk) -> wire::OutputChunk {
 }
 
 fn follow_output(state: &AppState, id: AttemptId, after: Option<u32>) -> Answer {
-    let busy = |_| Problem::own("RATE_LIMITED", "too many follow outputs now").retry_after(mainspring_engine::RETRY_AFTER);
+    let busy =
+        |_| Problem::own("RATE_LIMITED", "too many follow outputs now").retry_after(mainspring_engine::RETRY_AFTER);
     let permit = state.shared.followers.clone().try_acquire_owned().map_err(busy)?;
     let follower = Follower {
         engine: state.engine.clone(),

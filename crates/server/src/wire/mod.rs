@@ -4,6 +4,7 @@
 //! are their description, and a test holds both against each other.
 
 mod jobs;
+mod queries;
 mod system;
 mod tasks;
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 pub use jobs::*;
+pub use queries::*;
 pub use system::*;
 pub use tasks::*;
 
