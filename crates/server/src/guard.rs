@@ -22,7 +22,8 @@ use crate::state::{AppState, Hosts};
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-pub(crate) async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
+/// A layer for whoever adds routes beside ours.
+pub async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let answer = match admit(&state, &request) {
         Ok(()) => answer(&state, request, next).await,
         Err(problem) => problem.into_response(),

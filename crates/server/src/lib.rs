@@ -29,6 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use api::{attempts, batch, dead_jobs, health, jobs, nodes, operations, output, pools, submit, tasks, trigger};
+pub use guard::guard;
 pub use openapi::document;
 pub use problem::Problem;
 pub use serve::serve;
@@ -74,7 +75,7 @@ pub fn router(state: AppState) -> Router {
         .route("/docs/style.css", get(docs_page::style))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
-        .layer(from_fn_with_state(state.clone(), guard::guard))
+        .layer(from_fn_with_state(state.clone(), guard))
         .with_state(state)
 }
 

@@ -11,6 +11,9 @@ use mainspring_model::{Refused, text};
 use crate::extract::complain_unknown;
 use crate::problem::Problem;
 
+/// Three numbers of 64 bits.
+const CURSOR_BYTES_MAX: usize = 64;
+
 /// The parameters of one request, until they are asked for.
 #[derive(Debug)]
 pub(crate) struct Params {
@@ -93,6 +96,18 @@ impl Params {
     /// `limit` of a long list.
     pub(crate) fn limit(&mut self) -> u32 {
         self.number("limit", 1, PAGE_SIZE_MAX).unwrap_or(PAGE_SIZE_DEFAULT)
+    }
+
+    /// Where a long list goes on. A store that cannot read one would begin anew, and a client's loop would never end.
+    pub(crate) fn cursor(&mut self) -> Option<String> {
+        let cursor = self.text("cursor")?;
+        let ours =
+            |text: &str| text.len() <= CURSOR_BYTES_MAX && text.split(':').all(|part| part.parse::<i64>().is_ok());
+        if !ours(&cursor) {
+            self.complaints.add("cursor", "NOT_A_CURSOR", "cursor is not one that a list answered as nextCursor");
+            return None;
+        }
+        Some(cursor)
     }
 
     /// What is left was never asked for.

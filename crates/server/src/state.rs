@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) closing: CancellationToken,
     pub(crate) followers: Arc<Semaphore>,
     pub(crate) pressed: Pressed,
+    /// Triggers of tasks that must not overlap, one after the other.
+    pub(crate) one_trigger: tokio::sync::Mutex<()>,
     bugs: AtomicU64,
 }
 
@@ -65,6 +67,7 @@ impl AppState {
             closing: CancellationToken::new(),
             followers: Arc::new(Semaphore::new(limits::FOLLOWERS_MAX)),
             pressed: Pressed::default(),
+            one_trigger: tokio::sync::Mutex::new(()),
             bugs: AtomicU64::new(0),
         };
         AppState { engine, settings: Arc::new(settings), shared: Arc::new(shared) }

@@ -58,7 +58,7 @@ pub(crate) async fn attempts_of_task(
     PathOf(code): PathOf<TaskCode>,
     mut params: Params,
 ) -> Answer {
-    let (limit, cursor) = (params.limit(), params.text("cursor"));
+    let (limit, cursor) = (params.limit(), params.cursor());
     params.finish()?;
     let engine = &state.engine;
     let first = cursor.is_none();

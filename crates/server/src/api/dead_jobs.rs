@@ -16,7 +16,7 @@ use crate::wire;
     responses((status = 200, description = "A part of the list", body = wire::CursorPage<wire::DeadJob>), Refusals)
 )]
 pub(crate) async fn list_dead_jobs(State(state): State<AppState>, mut params: Params) -> Answer {
-    let (task, limit, cursor) = (params.one("task"), params.limit(), params.text("cursor"));
+    let (task, limit, cursor) = (params.one("task"), params.limit(), params.cursor());
     params.finish()?;
     let page = state.engine.store().dead_jobs(task, limit, cursor).await?;
     let shown = |dead: mainspring_store::DeadJob| wire::DeadJob {

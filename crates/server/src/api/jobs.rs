@@ -33,7 +33,7 @@ pub(crate) async fn list_jobs(State(state): State<AppState>, mut params: Params)
         from: params.one("from"),
         to: params.one("to"),
     };
-    let (limit, cursor) = (params.limit(), params.text("cursor"));
+    let (limit, cursor) = (params.limit(), params.cursor());
     params.finish()?;
     let page = state.engine.jobs(filter, limit, cursor).await?;
     let mut around = Around::default();

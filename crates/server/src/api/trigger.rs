@@ -2,12 +2,16 @@
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use mainspring_model::TaskCode;
+use mainspring_engine::Engine;
+use mainspring_model::task::Overlap;
+use mainspring_model::{BizId, Code, Refused, TaskCode};
+use mainspring_store::JobFilter;
 
 use super::{Answer, actor, jobs, json, request_id};
 use crate::body::JsonBody;
 use crate::extract::{Fields, Given, PathOf};
 use crate::openapi::Refusals;
+use crate::problem::Problem;
 use crate::query::NoParams;
 use crate::state::AppState;
 use crate::wire;
@@ -39,7 +43,32 @@ pub(crate) async fn trigger_task(
     };
     fields.finish(Some(()))?;
     let engine = &state.engine;
+    let alone = match engine.task(&code).await?.definition.overlap {
+        Overlap::Forbid => Some(state.shared.one_trigger.lock().await),
+        Overlap::Allow | Overlap::QueueOne | Overlap::Replace => None,
+    };
+    if alone.is_some() {
+        refuse_overlap(engine, &code, request.as_deref()).await?;
+    }
     let receipt = engine.trigger_task(&code, request.as_deref(), param, &actor(&headers)).await?;
+    drop(alone);
     let job = jobs::show(engine, engine.job(receipt.id).await?).await?;
     Ok(json(StatusCode::ACCEPTED, &wire::Triggered { job, duplicate: receipt.duplicate }))
+}
+
+/// A live job forbids the next one. The repeat of a request is not a next one: it goes on to hear of its first job.
+/// (One process owns the embedded store, so its lock decides; a shared store will have to decide itself.)
+async fn refuse_overlap(engine: &Engine, code: &TaskCode, request: Option<&str>) -> Result<(), Problem> {
+    if engine.store().live_jobs_of_task(code, 1).await?.jobs == 0 {
+        return Ok(());
+    }
+    if let Some(request) = request {
+        let key = BizId::new(&format!("manual@{request}"))?;
+        let filter = JobFilter { task: Some(code.clone()), biz_id: Some(key), ..JobFilter::default() };
+        if !engine.jobs(filter, 1, None).await?.items.is_empty() {
+            return Ok(());
+        }
+    }
+    let detail = format!("task `{code}` has a job that is not final, and its overlap is FORBID");
+    Err(Refused::new(Code::TaskRunning, detail).hint("wait for its end, or cancel it").into())
 }
