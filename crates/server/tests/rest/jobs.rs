@@ -167,15 +167,14 @@ async fn dead_jobs_are_listed_with_their_cause() {
 #[tokio::test]
 async fn a_full_pool_that_rejects_says_when_to_come_back() {
     let house = house().await;
-    let mut full = None;
-    for _ in 0..5 {
-        let answer = house.post("/api/v1/jobs", r#"{"task":"waiting"}"#).await;
-        if answer.status != 201 {
-            full = Some(answer);
-            break;
-        }
-    }
-    let answer = full.expect("a pool with one place is full after five jobs");
+    let narrow = r#"{"concurrency":1,"queueCapacity":1,"whenFull":"reject"}"#;
+    assert_eq!(house.call("PUT", "/api/v1/pools/narrow", narrow).await.verdict(), "200");
+    let task = r#"{"code":"queued","handler":"test.held","pool":"narrow"}"#;
+    assert_eq!(house.post("/api/v1/tasks", task).await.verdict(), "201");
+    let running = house.submit(r#"{"task":"queued"}"#).await;
+    house.until_status(&running, "EXECUTING").await;
+    house.submit(r#"{"task":"queued"}"#).await;
+    let answer = house.post("/api/v1/jobs", r#"{"task":"queued"}"#).await;
     assert_eq!(answer.verdict(), "429 BACKLOG_FULL");
     assert!(answer.headers.contains_key("retry-after"));
 }
