@@ -1,4 +1,4 @@
-//! Strict reading of what comes in: bodies, queries, paths.
+//! Strict reading of bodies.
 //!
 //! A body is split into its members without looking into them (`RawValue`: no recursion, so depth is harmless), then
 //! each member is read by the name that the handler asks for. What was never asked for is unknown and refused, with
@@ -7,17 +7,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use axum::extract::{FromRequestParts, RawPathParams};
-use axum::http::request::Parts;
 use mainspring_model::refused::Complaints;
-use mainspring_model::{
-    AttemptId, BizId, Code, HandlerName, JobId, PoolName, Priority, Refused, Span, TaskCode, Timestamp, Unique,
-    payload, task, text,
-};
+use mainspring_model::{Refused, payload};
 use serde::de::{self, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::problem::Problem;
+use crate::from_json::FromJson;
+use crate::nearest::complain_unknown;
 
 /// The members of one JSON object, until they are asked for.
 pub(crate) struct Fields<'a> {
@@ -147,41 +143,6 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, Refused> {
     })
 }
 
-pub(crate) fn complain_unknown(complaints: &mut Complaints, code: &'static str, name: &str, known: &[&'static str]) {
-    let shown = text::excerpt(name, 40);
-    let advice = match nearest(name, known) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "none is known here".to_owned(),
-        None => format!("known are {}", known.join(", ")),
-    };
-    complaints.add(&shown, code, format!("`{shown}` is not known; {advice}"));
-}
-
-/// The known name that a slip of the fingers or another habit of writing leads to.
-fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let plain = |text: &str| -> Vec<char> {
-        text.chars().take(40).filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
-    };
-    let name = plain(name);
-    let distances = known.iter().map(|candidate| (distance(&name, &plain(candidate)), *candidate));
-    distances.filter(|(far, _)| *far <= 2 && *far < name.len()).min().map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, r) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(l != r);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
-}
-
 struct Members<'a>(Vec<(Cow<'a, str>, Option<&'a RawValue>)>);
 
 impl<'de: 'a, 'a> de::Deserialize<'de> for Members<'a> {
@@ -226,153 +187,11 @@ impl<'de: 'a, 'a> de::Deserialize<'de> for Key<'a> {
     }
 }
 
-/// Reads one member; the name in its complaint is set by the caller.
-pub(crate) trait FromJson: Sized {
-    fn from_json(raw: &str) -> Result<Self, Refused>;
-}
-
-fn wrong_type(raw: &str, wanted: &str) -> Refused {
-    let found = match raw.as_bytes().first() {
-        Some(b'"') => "text",
-        Some(b'{') => "an object",
-        Some(b'[') => "a list",
-        Some(b't' | b'f') => "true or false",
-        Some(b'n') => "null",
-        _ => "a number",
-    };
-    Refused::field("", "WRONG_TYPE", format!("{wanted} is wanted, this is {found}"))
-}
-
-/// The items of a list, unparsed.
-pub(crate) fn json_list(raw: &str) -> Result<Vec<&RawValue>, Refused> {
-    serde_json::from_str(raw).map_err(|_| wrong_type(raw, "a list"))
-}
-
-fn json_text(raw: &str) -> Result<Cow<'_, str>, Refused> {
-    if !raw.starts_with('"') {
-        return Err(wrong_type(raw, "text"));
-    }
-    match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
-        _ => serde_json::from_str(raw).map(Cow::Owned).map_err(|error| {
-            Refused::field("", "BAD_CHARACTER", format!("the text holds an escape that is no character: {error}"))
-        }),
-    }
-}
-
-macro_rules! read_as_text {
-    ($($kind:ty),+ $(,)?) => {$(
-        impl FromJson for $kind {
-            fn from_json(raw: &str) -> Result<$kind, Refused> {
-                json_text(raw)?.parse()
-            }
-        }
-    )+};
-}
-read_as_text!(
-    TaskCode,
-    BizId,
-    HandlerName,
-    PoolName,
-    Timestamp,
-    Span,
-    Priority,
-    Unique,
-    task::TaskKind,
-    task::FailStrategy,
-    task::Overlap,
-    task::Misfire,
-    task::OnLost,
-);
-
-impl FromJson for String {
-    fn from_json(raw: &str) -> Result<String, Refused> {
-        json_text(raw).map(Cow::into_owned)
-    }
-}
-
-impl FromJson for bool {
-    fn from_json(raw: &str) -> Result<bool, Refused> {
-        serde_json::from_str(raw).map_err(|_| wrong_type(raw, "true or false"))
-    }
-}
-
-impl FromJson for i64 {
-    fn from_json(raw: &str) -> Result<i64, Refused> {
-        serde_json::from_str(raw).map_err(|_| wrong_type(raw, "a whole number"))
-    }
-}
-
-impl FromJson for u32 {
-    fn from_json(raw: &str) -> Result<u32, Refused> {
-        let wide = i64::from_json(raw)?;
-        let out_of_range = |_| Refused::field("", "OUT_OF_RANGE", format!("{wide} is out of range"));
-        u32::try_from(wide).map_err(out_of_range)
-    }
-}
-
-impl FromJson for Vec<String> {
-    fn from_json(raw: &str) -> Result<Vec<String>, Refused> {
-        serde_json::from_str(raw).map_err(|_| wrong_type(raw, "a list of texts"))
-    }
-}
-
-/// What a path names, read before the handler runs. Text that cannot be an id names nothing: 404.
-#[derive(Debug)]
-pub(crate) struct PathOf<T>(pub(crate) T);
-
-pub(crate) trait Named: std::str::FromStr<Err = Refused> {
-    const MISSING: Code;
-    const WORD: &'static str;
-}
-
-macro_rules! named {
-    ($($kind:ty, $word:literal, $missing:ident;)+) => {$(
-        impl Named for $kind {
-            const MISSING: Code = Code::$missing;
-            const WORD: &'static str = $word;
-        }
-    )+};
-}
-named! {
-    TaskCode, "task", TaskNotFound;
-    JobId, "job", JobNotFound;
-    AttemptId, "attempt", AttemptNotFound;
-    PoolName, "pool", PoolNotFound;
-}
-
-impl<S: Send + Sync, T: Named> FromRequestParts<S> for PathOf<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<PathOf<T>, Problem> {
-        let no_utf8 = |_| Problem::own("NOT_FOUND", "the path is not UTF-8");
-        let params = RawPathParams::from_request_parts(parts, state).await.map_err(no_utf8)?;
-        let text = params.iter().next().map_or("", |(_, value)| value);
-        text.parse().map(PathOf).map_err(|refused: Refused| {
-            let shown = text::excerpt(&text::storable(text), 40);
-            Refused::new(T::MISSING, format!("there is no {} `{shown}`", T::WORD)).hint(refused.detail).into()
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use mainspring_model::{BizId, TaskCode, text};
 
-    #[test]
-    fn the_nearest_name_is_found_or_none() {
-        let check = |name: &str, expect: Option<&str>| {
-            assert_eq!(nearest(name, &["task", "bizId", "executeTime", "maxRetry"]), expect, "{name}");
-        };
-        check("taks", Some("task"));
-        check("biz_id", Some("bizId"));
-        check("BIZID", Some("bizId"));
-        check("execute_time", Some("executeTime"));
-        check("colour", None);
-        check("x", None);
-        check("", None);
-        check(&"task".repeat(10_000), None);
-    }
+    use super::*;
 
     #[test]
     fn members_are_read_and_complained_of_by_name() {

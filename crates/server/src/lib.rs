@@ -1,17 +1,20 @@
 //! The REST interface of Mainspring: the router as a table of contents.
 //!
 //! A request passes `guard` (whose page, which host, time limit, panic wall), is read strictly (`body`, `extract`,
-//! `query`), asks the engine, and is answered in the shapes of `wire` or with a `problem`. Decisions about jobs and
+//! `query`, `path`), asks the engine, and is answered in the shapes of `wire` or with a `problem`. Decisions about jobs and
 //! tasks are not made here. There are no accounts yet: the binary binds loopback addresses only.
 
 mod api;
 mod body;
 mod docs_page;
 mod extract;
+mod from_json;
 mod guard;
 pub mod limits;
+mod nearest;
 mod openapi;
 mod page;
+mod path;
 pub mod problem;
 mod query;
 mod serve;

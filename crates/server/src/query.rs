@@ -8,7 +8,7 @@ use mainspring_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use mainspring_model::refused::Complaints;
 use mainspring_model::{Refused, text};
 
-use crate::extract::complain_unknown;
+use crate::nearest::complain_unknown;
 use crate::problem::Problem;
 
 /// Three numbers of 64 bits.

@@ -5,9 +5,9 @@ use mainspring_engine::Engine;
 use mainspring_model::{Attempt, AttemptId, Code, JobId, Refused, TaskCode};
 
 use super::{Answer, ok};
-use crate::extract::PathOf;
 use crate::limits::ATTEMPTS_OF_JOB_MAX;
 use crate::openapi::Refusals;
+use crate::path::PathOf;
 use crate::problem::Problem;
 use crate::query::{NoParams, Params};
 use crate::state::AppState;

@@ -9,8 +9,8 @@ use mainspring_store::JobFilter;
 use serde_json::value::RawValue;
 
 use super::{Answer, ok};
-use crate::extract::PathOf;
 use crate::openapi::Refusals;
+use crate::path::PathOf;
 use crate::problem::Problem;
 use crate::query::{NoParams, Params};
 use crate::state::AppState;

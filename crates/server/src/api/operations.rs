@@ -10,8 +10,9 @@ use mainspring_model::operations::JobOperation;
 
 use super::{Answer, actor, jobs, ok, request_id};
 use crate::body::JsonBody;
-use crate::extract::{Fields, PathOf};
+use crate::extract::Fields;
 use crate::openapi::Refusals;
+use crate::path::PathOf;
 use crate::query::NoParams;
 use crate::state::AppState;
 use crate::wire;

@@ -15,9 +15,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, attempts, ok};
-use crate::extract::PathOf;
 use crate::limits::{FOLLOW_EVERY, FOLLOW_KEEP_ALIVE, OUTPUT_CHUNKS_MAX};
 use crate::openapi::Refusals;
+use crate::path::PathOf;
 use crate::problem::Problem;
 use crate::query::Params;
 use crate::state::AppState;

@@ -9,8 +9,9 @@ use mainspring_store::{PoolSettings, WhenFull};
 
 use super::{Answer, actor, ok};
 use crate::body::JsonBody;
-use crate::extract::{Fields, PathOf};
+use crate::extract::Fields;
 use crate::openapi::Refusals;
+use crate::path::PathOf;
 use crate::problem::Problem;
 use crate::query::NoParams;
 use crate::state::AppState;

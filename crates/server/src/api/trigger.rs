@@ -9,8 +9,9 @@ use mainspring_store::JobFilter;
 
 use super::{Answer, actor, jobs, json, request_id};
 use crate::body::JsonBody;
-use crate::extract::{Fields, Given, PathOf};
+use crate::extract::{Fields, Given};
 use crate::openapi::Refusals;
+use crate::path::PathOf;
 use crate::problem::Problem;
 use crate::query::NoParams;
 use crate::state::AppState;

@@ -80,19 +80,16 @@ async fn a_slip_is_answered_with_the_nearest_name() {
 #[tokio::test]
 async fn only_json_in_utf8_is_read() {
     let house = house().await;
-    let good = r#"{"task":"done"}"#;
-    let cases: &[(&[(&str, &str)], &[u8], &str)] = &[
-        (&[("content-type", "application/json; charset=utf-8")], good.as_bytes(), "201"),
-        (&[("content-type", "Application/JSON")], good.as_bytes(), "201"),
-        (&[], good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
-        (&[("content-type", "text/plain")], good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
+    const GOOD: &[u8] = br#"{"task":"done"}"#;
+    type Case = (&'static [(&'static str, &'static str)], &'static [u8], &'static str);
+    let cases: &[Case] = &[
+        (&[("content-type", "application/json; charset=utf-8")], GOOD, "201"),
+        (&[("content-type", "Application/JSON")], GOOD, "201"),
+        (&[], GOOD, "415 UNSUPPORTED_MEDIA_TYPE"),
+        (&[("content-type", "text/plain")], GOOD, "415 UNSUPPORTED_MEDIA_TYPE"),
         (&[("content-type", "application/x-www-form-urlencoded")], b"task=done", "415 UNSUPPORTED_MEDIA_TYPE"),
-        (&[("content-type", "application/json; charset=latin1")], good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
-        (
-            &[("content-type", "application/json"), ("content-encoding", "gzip")],
-            good.as_bytes(),
-            "415 UNSUPPORTED_MEDIA_TYPE",
-        ),
+        (&[("content-type", "application/json; charset=latin1")], GOOD, "415 UNSUPPORTED_MEDIA_TYPE"),
+        (&[("content-type", "application/json"), ("content-encoding", "gzip")], GOOD, "415 UNSUPPORTED_MEDIA_TYPE"),
         (&[("content-type", "application/json")], b"{\"task\":\"\xff\xfe\"}", "422 VALIDATION body:NOT_UTF8"),
     ];
     for (headers, body, expect) in cases {
