@@ -1,1 +1,3 @@
-fn main() {}
+fn main() {
+    mainspring_engine::execute::shim::shim_main_if_asked();
+}

@@ -1,1 +1,4 @@
 //! Executing.
+
+pub mod process;
+pub mod shim;
