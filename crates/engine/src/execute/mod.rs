@@ -1,4 +1,7 @@
 //! Executing.
 
+pub mod egress;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod process;
 pub mod shim;

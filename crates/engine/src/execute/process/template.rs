@@ -93,7 +93,7 @@ pub struct JobFacts {
 }
 
 impl JobFacts {
-    pub(super) fn of(context: &Context) -> JobFacts {
+    pub(in crate::execute) fn of(context: &Context) -> JobFacts {
         JobFacts {
             task: context.task().to_string(),
             job_id: context.job_id().to_string(),
