@@ -3,94 +3,90 @@
 use std::sync::Arc;
 
 use mainspring_model::{AttemptId, BizId, Fence, JobId, TaskCode, Timestamp, Trigger};
-use mainspring_store::{Claim, Stream};
+use mainspring_store::Stream;
 use tokio_util::sync::CancellationToken;
 
-use crate::write_back::output::OutputSink;
+use crate::execute::LiveAttempt;
 
 /// Cheap to clone: parts of a handler can hold it.
 #[derive(Debug, Clone)]
 pub struct Context {
-    pub(crate) claim: Arc<Claim>,
-    pub(crate) attempt: u32,
-    pub(crate) deadline: Timestamp,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) output: OutputSink,
+    pub(crate) attempt: Arc<LiveAttempt>,
 }
 
 impl Context {
     pub fn job_id(&self) -> JobId {
-        self.claim.id
+        self.attempt.claim.id
     }
 
     pub fn attempt_id(&self) -> AttemptId {
-        AttemptId { job: self.claim.id, fence: self.claim.fence }
+        self.attempt.id()
     }
 
     /// Grows with every claim of the job. Hand it to whatever the handler changes, so that a late body can be refused.
     pub fn fence(&self) -> Fence {
-        self.claim.fence
+        self.attempt.claim.fence
     }
 
     /// 1 for the first body of the job.
     pub fn attempt(&self) -> u32 {
-        self.attempt
+        self.attempt.number
     }
 
     /// Failures before this attempt.
     pub fn retry_count(&self) -> u32 {
-        self.claim.retry_count
+        self.attempt.claim.retry_count
     }
 
     pub fn task(&self) -> &TaskCode {
-        &self.claim.task
+        &self.attempt.claim.task
     }
 
     pub fn biz_id(&self) -> Option<&BizId> {
-        self.claim.biz_id.as_ref()
+        self.attempt.claim.biz_id.as_ref()
     }
 
     pub fn trigger(&self) -> Trigger {
-        self.claim.trigger
+        self.attempt.claim.trigger
     }
 
     /// JSON text; `null` when neither the job nor its task has any.
     pub fn payload(&self) -> &str {
-        self.claim.payload.as_deref().unwrap_or("null")
+        self.attempt.claim.payload.as_deref().unwrap_or("null")
     }
 
     /// The instant at which this attempt is cancelled.
     pub fn deadline(&self) -> Timestamp {
-        self.deadline
+        self.attempt.start_time.plus(self.attempt.limit)
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.attempt.cancel.is_cancelled()
     }
 
     /// Ends when the attempt is cancelled: by a person, by its deadline, by the node's stop.
     pub async fn cancelled(&self) {
-        self.cancel.cancelled().await;
+        self.attempt.cancel.cancelled().await;
     }
 
     /// For code that takes a token.
     pub fn cancellation(&self) -> CancellationToken {
-        self.cancel.clone()
+        self.attempt.cancel.clone()
     }
 
     /// A line in the attempt's output.
     pub fn log(&self, line: impl AsRef<str>) {
-        self.output.write(Stream::Log, line.as_ref());
+        self.attempt.output.write(Stream::Log, line.as_ref());
     }
 
     /// Raw output of something that this handler runs.
     pub fn output(&self, stream: Stream, text: &str) {
-        self.output.write(stream, text);
+        self.attempt.output.write(stream, text);
     }
 
     /// How far the attempt is. The newest one counts.
     pub fn progress(&self, percent: u8, message: &str) {
         let progress = serde_json::json!({ "percent": percent.min(100), "message": message });
-        self.output.write(Stream::Progress, &progress.to_string());
+        self.attempt.output.write(Stream::Progress, &progress.to_string());
     }
 }

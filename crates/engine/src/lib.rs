@@ -1,82 +1,213 @@
-//! The pipeline (skeleton).
-#![allow(unused, clippy::all)]
+//! The pipeline of Mainspring.
+//!
+//! ```text
+//!  caller ── submit ──► store ──► dispatch ──► execute ──► write_back ──► store
+//!            group      (another  claim ahead, slots        decide, then one
+//!            commit,    crate)    hold, start  deadlines    transaction a batch
+//!            answer               on time      panic wall
+//!            after it                          zombies
+//! ```
+//!
+//! The folders are the stages, in this order. Decisions are functions in `mainspring_model`; the engine fetches, calls
+//! and applies. Every loop of the engine runs on a thread of its own, so that bodies cannot starve it.
+//!
+//! **Invariant:** what is in memory may be lost at any moment. The store knows every job, and its rows are enough to go
+//! on after `kill -9`.
+
+mod builder;
+mod by_hand;
 mod context;
+mod core;
+mod dispatch;
 mod error;
 pub mod execute;
 mod handler;
+mod heartbeat;
+mod stop;
 pub mod submit;
+mod tasks;
+pub mod testing;
 mod view;
-pub mod write_back;
+mod waiters;
+mod write_back;
 
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use mainspring_model::operations::{JobOperation, Operations, on_job};
+use mainspring_model::time::Clock;
+use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
+use mainspring_model::{BizId, Code, Job, JobId, Refused, Task, TaskCode, TaskDefinition, Trigger, limits};
+use mainspring_store::{JobEnd, JobFilter, Page, PoolSettings, Store, TaskFilter};
+
+use crate::core::Core;
+pub use builder::EngineBuilder;
 pub use context::Context;
 pub use error::{Error, RETRY_AFTER};
 pub use handler::{BlockingHandler, Handler, HandlerInfo, Registry};
 pub use submit::{JobRequest, Receipt, When};
 pub use view::{Health, PoolView, StopReport, Totals};
 
-use std::sync::Arc;
-use std::time::Duration;
-use mainspring_model::operations::{JobOperation, Operations, TaskOperation};
-use mainspring_model::time::Clock;
-use mainspring_model::wait_reason::WaitReason;
-use mainspring_model::*;
-use mainspring_store::*;
-
-/// Parts in, running engine out.
-#[derive(Debug)]
-pub struct EngineBuilder;
-impl EngineBuilder {
-    /// Handlers, by name.
-    pub fn handlers(self, registry: Registry) -> EngineBuilder { unimplemented!() }
-    /// A pool's settings where the store has none yet: what a person changed later wins.
-    pub fn pool(self, settings: PoolSettings) -> EngineBuilder { unimplemented!() }
-    /// Tasks declared in code: created when missing, left alone when present.
-    pub fn declare(self, code: TaskCode, definition: TaskDefinition) -> EngineBuilder { unimplemented!() }
-    pub fn clock(self, clock: Arc<dyn Clock>) -> EngineBuilder { unimplemented!() }
-    /// Seed of the dice: back-off jitter and the incarnation.
-    pub fn seed(self, seed: u64) -> EngineBuilder { unimplemented!() }
-    pub fn node_name(self, host: String, version: String) -> EngineBuilder { unimplemented!() }
-    pub fn cancel_grace(self, grace: Duration) -> EngineBuilder { unimplemented!() }
-    /// Everything on the caller's runtime, no thread of its own (tests, simulation).
-    pub fn on_callers_runtime(self) -> EngineBuilder { unimplemented!() }
-    pub async fn start(self) -> Result<Engine, Error> { unimplemented!() }
+/// A running engine. Cheap to clone; all clones are the same engine.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    core: Arc<Core>,
 }
 
-#[derive(Debug, Clone)]
-pub struct Engine;
 impl Engine {
-    pub fn builder(store: Arc<dyn Store>) -> EngineBuilder { unimplemented!() }
-    // submit
-    pub async fn submit(&self, request: JobRequest) -> Result<Receipt, Error> { unimplemented!() }
-    /// One answer per request, in order; one bad request never stops the others. Err: the store failed for all.
-    pub async fn submit_many(&self, requests: Vec<JobRequest>) -> Vec<Result<Receipt, Error>> { unimplemented!() }
+    pub fn builder(store: Arc<dyn Store>) -> EngineBuilder {
+        EngineBuilder::new(store)
+    }
+
+    pub(crate) fn of(core: Arc<Core>) -> Engine {
+        Engine { core }
+    }
+
+    // ---- submit ----
+
+    /// Answers after the job is committed. An `Unavailable` whose outcome is unknown may have been stored: repeat the
+    /// request with the same biz id.
+    pub async fn submit(&self, request: JobRequest) -> Result<Receipt, Error> {
+        self.core.submit(request).await
+    }
+
+    /// One answer per request, in order; one bad request never stops the others.
+    pub async fn submit_many(&self, requests: Vec<JobRequest>) -> Vec<Result<Receipt, Error>> {
+        self.core.submit_many(requests).await
+    }
+
     /// The end of a job, when it comes.
-    pub async fn wait(&self, id: JobId) -> Result<JobEnd, Error> { unimplemented!() }
-    // by hand
-    pub async fn operate(&self, id: JobId, operation: JobOperation, by: &str) -> Result<Job, Error> { unimplemented!() }
-    // tasks
-    pub async fn create_task(&self, code: TaskCode, definition: TaskDefinition, by: &str) -> Result<Task, Error> { unimplemented!() }
-    pub async fn update_task(&self, code: &TaskCode, version: i64, definition: TaskDefinition, by: &str) -> Result<Task, Error> { unimplemented!() }
-    pub async fn switch_task(&self, code: &TaskCode, enabled: bool, by: &str) -> Result<Task, Error> { unimplemented!() }
-    pub async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> { unimplemented!() }
-    /// The same request id again answers the first job, `duplicate: true`.
-    pub async fn trigger_task(&self, code: &TaskCode, request_id: Option<&str>, param: Option<Arc<str>>, by: &str) -> Result<Receipt, Error> { unimplemented!() }
-    pub async fn task(&self, code: &TaskCode) -> Result<Task, Error> { unimplemented!() }
-    /// All tasks, by code (they are few).
-    pub async fn tasks(&self, filter: TaskFilter) -> Result<Vec<Task>, Error> { unimplemented!() }
-    // reading jobs
-    pub async fn job(&self, id: JobId) -> Result<Job, Error> { unimplemented!() }
-    pub async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>, Error> { unimplemented!() }
-    pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> { unimplemented!() }
-    pub fn job_operations(&self, job: &Job) -> Operations<JobOperation> { unimplemented!() }
-    // what runs here
-    pub fn handlers(&self) -> Vec<HandlerInfo> { unimplemented!() }
-    pub async fn pools(&self) -> Result<Vec<PoolView>, Error> { unimplemented!() }
-    pub async fn put_pool(&self, settings: PoolSettings, by: &str) -> Result<PoolView, Error> { unimplemented!() }
-    pub async fn health(&self) -> Health { unimplemented!() }
-    pub fn store(&self) -> &Arc<dyn Store> { unimplemented!() }
-    pub fn clock(&self) -> &Arc<dyn Clock> { unimplemented!() }
-    pub fn node_name(&self, number: u16) -> String { unimplemented!() }
-    /// Takes no new work, lets bodies end until `limit`, gives the rest back.
-    pub async fn stop(&self, limit: Duration) -> StopReport { unimplemented!() }
+    pub async fn wait(&self, id: JobId) -> Result<JobEnd, Error> {
+        self.core.wait(id).await
+    }
+
+    // ---- jobs, by hand ----
+
+    pub async fn operate(&self, id: JobId, operation: JobOperation, by: &str) -> Result<Job, Error> {
+        self.core.operate(id, operation, by).await
+    }
+
+    pub async fn job(&self, id: JobId) -> Result<Job, Error> {
+        self.core.job(id).await
+    }
+
+    /// Newest first, without payloads. A filter that no index serves is refused.
+    pub async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>, Error> {
+        mainspring_store::check_filter(&filter)?;
+        Ok(self.core.store.jobs(filter, limit.clamp(1, limits::PAGE_SIZE_MAX), cursor).await?)
+    }
+
+    pub fn job_operations(&self, job: &Job) -> Operations<JobOperation> {
+        on_job(job, self.core.clock.now())
+    }
+
+    pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
+        let facts = self.core.pools.get(&job.pool).map(|pool| {
+            let (settings, load) = (pool.settings(), pool.load());
+            PoolFacts { paused: settings.paused, free_slots: settings.concurrency.saturating_sub(load.running) }
+        });
+        wait_reason::of(job, facts.unwrap_or(PoolFacts { paused: false, free_slots: 0 }), self.core.clock.now())
+    }
+
+    // ---- tasks ----
+
+    pub async fn create_task(&self, code: TaskCode, definition: TaskDefinition, by: &str) -> Result<Task, Error> {
+        self.core.create_task(code, definition, by).await
+    }
+
+    /// `version` is the one that was read.
+    pub async fn update_task(
+        &self,
+        code: &TaskCode,
+        version: i64,
+        definition: TaskDefinition,
+        by: &str,
+    ) -> Result<Task, Error> {
+        self.core.update_task(code, version, definition, by).await
+    }
+
+    pub async fn switch_task(&self, code: &TaskCode, enabled: bool, by: &str) -> Result<Task, Error> {
+        self.core.switch_task(code, enabled, by).await
+    }
+
+    pub async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
+        self.core.delete_task(code, version, by).await
+    }
+
+    /// A job by a person's hand. The same request id again answers the first job, `duplicate: true`.
+    pub async fn trigger_task(
+        &self,
+        code: &TaskCode,
+        request_id: Option<&str>,
+        param: Option<Arc<str>>,
+        by: &str,
+    ) -> Result<Receipt, Error> {
+        let key = request_id.map(|id| BizId::new(&format!("manual@{id}"))).transpose();
+        let mut request = JobRequest::new(code.clone());
+        request.biz_id = key.map_err(|refused| refused.of_field("requestId"))?;
+        request.payload = param;
+        request.trigger = Trigger::Manual;
+        let receipt = self.core.submit(request).await?;
+        tracing::info!(task = %code, job = %receipt.id, by, duplicate = receipt.duplicate, "triggered by hand");
+        Ok(receipt)
+    }
+
+    pub async fn task(&self, code: &TaskCode) -> Result<Task, Error> {
+        Ok(Task::clone(&*self.core.task_or_refuse(code)?))
+    }
+
+    /// By code; they are few.
+    pub async fn tasks(&self, filter: TaskFilter) -> Result<Vec<Task>, Error> {
+        Ok(self.core.filter_tasks(&filter))
+    }
+
+    // ---- this node ----
+
+    pub fn handlers(&self) -> Vec<HandlerInfo> {
+        self.core.registry.list()
+    }
+
+    pub async fn pools(&self) -> Result<Vec<PoolView>, Error> {
+        view::pools(&self.core).await
+    }
+
+    /// Takes effect at once and is kept.
+    pub async fn put_pool(&self, settings: PoolSettings, by: &str) -> Result<PoolView, Error> {
+        view::check_pool(&settings, self.core.pools.all().len())?;
+        let name = settings.name.clone();
+        self.core.store.put_pool(settings.clone(), by.to_owned(), self.core.clock.now()).await?;
+        let pool = self.core.pools.put(settings);
+        self.core.kick(&pool);
+        self.core.claim_wake.notify_one();
+        let missing = || Refused::new(Code::PoolNotFound, format!("there is no pool `{name}`"));
+        let view = view::pools(&self.core).await?.into_iter().find(|view| view.settings.name == name);
+        Ok(view.ok_or_else(missing)?)
+    }
+
+    pub async fn health(&self) -> Health {
+        view::health(&self.core).await
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.core.store
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.core.clock
+    }
+
+    /// For people: `host#number`.
+    pub fn node_name(&self, number: u16) -> String {
+        format!("{}#{number}", self.core.host)
+    }
+
+    /// Takes no new work, lets bodies end until `limit`, gives the rest back. No attempt is burnt.
+    pub async fn stop(&self, limit: Duration) -> StopReport {
+        self.core.stop(limit).await
+    }
+}
+
+/// Nothing that holds one of our locks can panic half-way: the data is whole even when a lock says it is poisoned.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,7 +1,12 @@
 //! What the engine shows of itself.
 
-use mainspring_model::{Timestamp, wait_reason::PoolFacts};
+use mainspring_model::refused::Complaints;
+use mainspring_model::wait_reason::PoolFacts;
+use mainspring_model::{QueueState, Refused, Timestamp, limits};
 use mainspring_store::{LiveCount, PoolSettings};
+
+use crate::core::Core;
+use crate::error::Error;
 
 /// A pool as it is now, on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,3 +69,55 @@ pub struct StopReport {
     /// Outcomes that could not be written; their jobs run again.
     pub unwritten: u64,
 }
+
+/// The pools of this node with what the store says of their backlog.
+pub(crate) async fn pools(core: &Core) -> Result<Vec<PoolView>, Error> {
+    let backlog = core.store.backlog(BACKLOG_COUNT_MAX).await?;
+    let views = core.pools.all().into_iter().map(|pool| {
+        let load = pool.load();
+        let queued = backlog.iter().find(|one| one.pool == pool.name && one.state == QueueState::Queued);
+        PoolView {
+            settings: pool.settings(),
+            running: load.running,
+            held: load.held,
+            zombies: load.zombies,
+            queued: queued.map(|one| one.jobs).unwrap_or_default(),
+            oldest_due: queued.and_then(|one| one.oldest_due),
+        }
+    });
+    Ok(views.collect())
+}
+
+pub(crate) fn check_pool(settings: &PoolSettings, pools: usize) -> Result<(), Refused> {
+    let mut complaints = Complaints::default();
+    let mut in_range = |field: &str, value: u32, low: u32, high: u32| {
+        if !(low..=high).contains(&value) {
+            complaints.add(field, "OUT_OF_RANGE", format!("{field} is {value}, allowed are {low} to {high}"));
+        }
+    };
+    in_range("concurrency", settings.concurrency, 1, limits::POOL_CONCURRENCY_MAX);
+    in_range("queueCapacity", settings.queue_capacity, 1, limits::POOL_QUEUE_MAX);
+    if pools >= limits::POOLS_MAX {
+        complaints.add("name", "TOO_MANY", format!("at most {} pools are kept", limits::POOLS_MAX));
+    }
+    complaints.into_result()
+}
+
+pub(crate) async fn health(core: &Core) -> Health {
+    let zombies_now: u64 = core.pools.all().iter().map(|pool| u64::from(pool.load().zombies)).sum();
+    let mut problems = Vec::new();
+    if let Err(error) = core.store.check_writable().await {
+        problems.push(format!("the store takes no writes: {error}"));
+    }
+    if zombies_now >= limits::ZOMBIES_MAX as u64 {
+        problems.push(format!("{zombies_now} bodies ignore their cancellation: restart this node"));
+    }
+    let stopping = core.is_stopping();
+    if stopping {
+        problems.push("the node is stopping".to_owned());
+    }
+    Health { ready: problems.is_empty(), problems, stopping, totals: core.counts.totals(zombies_now) }
+}
+
+/// People need to know that it is a lot, not exactly how much.
+const BACKLOG_COUNT_MAX: u32 = 100_000;

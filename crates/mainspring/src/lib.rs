@@ -1,1 +1,57 @@
-//! (filled in below)
+//! Background jobs that survive: embed Mainspring in a Rust application.
+//!
+//! A *task* is a definition, a *job* is one request to run it, a *handler* is the code that a task names. A job is in
+//! the database when `submit` answers, and it is run until its task's retries are spent, whatever happens to the
+//! process in between. Execution is at least once: a handler must bear being called twice for one job.
+//!
+//! ```no_run
+//! use mainspring::prelude::*;
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Welcome {
+//!     user: u64,
+//! }
+//!
+//! async fn send_welcome(context: Context, mail: Welcome) -> Result<String, std::io::Error> {
+//!     context.log(format!("attempt {} for user {}", context.attempt(), mail.user));
+//!     Ok(format!("sent to {}", mail.user)) // an Err is retried with growing delays
+//! }
+//!
+//! # async fn run() -> Result<(), mainspring::StartError> {
+//! let jobs = Mainspring::sqlite("data/jobs.db").handler("mail.welcome", send_welcome).start().await?;
+//!
+//! let receipt = jobs.submit("mail.welcome", &Welcome { user: 42 }).biz_id("welcome-42").await.expect("stored");
+//! let end = jobs.wait(receipt.id).await.expect("it ends");
+//! println!("{}: {:?}", end.status, end.result);
+//!
+//! jobs.stop(std::time::Duration::from_secs(30)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! More: `examples/`, and for tests of handlers [`testing`].
+
+mod answer;
+mod builder;
+mod client;
+mod define;
+mod handler;
+pub mod testing;
+
+pub use answer::Answer;
+pub use builder::{Builder, StartError};
+pub use client::{Item, Mainspring, Submit};
+pub use define::Define;
+pub use handler::{blocking_handler, handler};
+
+pub use mainspring_engine::execute;
+pub use mainspring_engine::{Context, Engine, Error, Handler, Health, PoolView, Receipt, StopReport};
+pub use mainspring_model::{
+    BizId, Job, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Unique, Verdict, Wait,
+};
+pub use mainspring_store::{JobEnd, PoolSettings, WhenFull, clock};
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{Context, Item, Mainspring, Unique, Verdict};
+}

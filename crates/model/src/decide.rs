@@ -26,6 +26,8 @@ pub enum Ended {
     },
     /// The node went away while the body ran.
     Lost,
+    /// The node stopped politely and did not wait any longer for the body.
+    GivenUp,
 }
 
 /// What must be known of the job and its task.
@@ -113,6 +115,12 @@ pub fn decide(ended: Ended, facts: &Facts, now: Timestamp, dice: u64) -> Decisio
             dead(AttemptStatus::Timeout, JobStatus::Timeout, DeadCause::TimedOut, &error, facts)
         }
         Ended::Lost => after_loss(facts, now),
+        Ended::GivenUp => Decision {
+            attempt: AttemptStatus::Cancelled,
+            next: Next::Again { due: now, spends: Budget::Nothing },
+            result: None,
+            error: Some("given up at a polite stop of its node".to_owned()),
+        },
     }
 }
 
@@ -258,6 +266,7 @@ mod tests {
         check(Ended::Lost, &f, "LOST again +0 Loss");
         check(Ended::Lost, &Facts { lost_count: 2, ..f }, "LOST FAILED POISONED");
         check(Ended::Lost, &Facts { on_lost: OnLost::Fail, ..f }, "LOST FAILED LOST");
+        check(Ended::GivenUp, &Facts { retry_count: 2, lost_count: 2, ..f }, "CANCELLED again +0 Nothing");
         let stop = Facts { fail_strategy: FailStrategy::Stop, max_retry: 0, ..f };
         check(answered(Verdict::retry("x")), &stop, "FAILED FAILED RETRIES_SPENT stop");
     }

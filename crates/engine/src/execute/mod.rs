@@ -1,7 +1,193 @@
-//! Executing.
+//! 4 EXECUTE: one attempt as a line of steps: begin → write the start when the job is under suspicion → perform behind
+//! the panic wall → finish. A slot goes on to the next due job by itself, without asking the dispatcher.
+//!
+//! Deadlines are kept elsewhere (`watch`), on threads that bodies cannot starve.
 
 pub mod egress;
 #[cfg(feature = "http")]
 pub mod http;
+mod live;
+mod panic;
 pub mod process;
 pub mod shim;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mainspring_model::Verdict;
+use mainspring_model::decide::{Care, Ended};
+use mainspring_store::{Claim, GiveBack, Held, Started};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
+
+pub(crate) use live::{BodyEnd, LiveAttempt, LiveAttempts};
+pub(crate) use watch::{enforce_deadlines, show_progress};
+
+use crate::context::Context;
+use crate::core::{Core, Count};
+use crate::dispatch::Pool;
+use crate::handler::{BlockingHandler, Body};
+
+/// A slot of the pool was taken for this job.
+pub(crate) fn start(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim) {
+    core.spawn_body(run_slot(core.clone(), pool, claim));
+}
+
+/// The pool's policy CALLER_RUNS: the submitter is the slot.
+pub(crate) async fn run_in_callers_task(core: &Arc<Core>, claim: Claim) {
+    let Some(pool) = core.pools.get(&claim.pool) else { return };
+    if run_one(core, &pool, claim).await == Slot::Kept {
+        free_slot(core, &pool);
+    }
+}
+
+/// What became of the slot in which an attempt ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Kept,
+    /// A thread has it, or it was replaced while its body was a zombie.
+    Gone,
+}
+
+async fn run_slot(core: Arc<Core>, pool: Arc<Pool>, first: Claim) {
+    let mut claim = first;
+    while run_one(&core, &pool, claim).await == Slot::Kept {
+        match free_slot(&core, &pool) {
+            Some(next) => claim = next,
+            None => return,
+        }
+        // Short bodies never wait, so the loop itself has to let others on.
+        tokio::task::consume_budget().await;
+    }
+}
+
+fn free_slot(core: &Core, pool: &Pool) -> Option<Claim> {
+    let (next, wants_more) = pool.next_in_slot(core.clock.now());
+    if wants_more {
+        core.claim_wake.notify_one();
+    }
+    if core.is_stopping() {
+        core.body_ended.notify_waiters();
+    }
+    next
+}
+
+async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
+    let task = core.tasks.get(&claim.task);
+    let registered = task.as_ref().and_then(|task| core.registry.get(&task.definition.handler)).cloned();
+    let (Some(task), Some(registered)) = (task, registered) else {
+        // Deleted or edited since the claim: the job rests, with the reason.
+        let held = vec![Held { id: claim.id, fence: claim.fence }];
+        let park = || core.store.give_back(held.clone(), GiveBack::Park, core.clock.now());
+        let _ = core.insist(Duration::MAX, park).await;
+        return Slot::Kept;
+    };
+    let turn = wait_for_turn(core, claim.care()).await;
+    let (now, at) = (core.clock.now(), core.clock.monotonic());
+    let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
+    core.counts.add(Count::Started, 1);
+    if core.live.insert(&attempt) {
+        core.watch_wake.notify_one();
+        core.show_wake.notify_one();
+    }
+    if turn.is_careful() && !write_start(core, &attempt).await {
+        core.live.remove([attempt.held()].into_iter());
+        return Slot::Kept; // somebody else has the job by now
+    }
+    match registered.body {
+        Body::Async(handler) => {
+            let context = Context { attempt: attempt.clone() };
+            let body = async move { handler.handle(context).await };
+            let ended = tokio::select! {
+                biased;
+                ended = panic::guarded(body) => ended,
+                () = attempt.drop_body.cancelled() => Ended::Answered(Verdict::Cancelled),
+            };
+            drop(turn);
+            finish(core, &attempt, ended)
+        }
+        Body::Blocking(handler) => {
+            attempt.blocks.store(true, Ordering::Release);
+            on_own_thread(core, attempt, handler, turn)
+        }
+    }
+}
+
+/// What an attempt holds while it runs, so that the guilty one among suspects is found.
+enum Turn {
+    Free,
+    Careful(#[expect(dead_code, reason = "held, not read")] OwnedRwLockReadGuard<()>),
+    Alone(#[expect(dead_code, reason = "held, not read")] OwnedRwLockWriteGuard<()>),
+}
+
+impl Turn {
+    fn is_careful(&self) -> bool {
+        !matches!(self, Turn::Free)
+    }
+}
+
+async fn wait_for_turn(core: &Core, care: Care) -> Turn {
+    match care {
+        Care::Normal => Turn::Free,
+        Care::WriteStartFirst => Turn::Careful(core.careful.clone().read_owned().await),
+        Care::Alone => Turn::Alone(core.careful.clone().write_owned().await),
+    }
+}
+
+/// Commits the start before the body runs, so that the loss of this node would be counted. `false`: the fence is gone.
+async fn write_start(core: &Core, attempt: &LiveAttempt) -> bool {
+    let mark = || core.store.mark_started(vec![started(core, attempt)]);
+    let holds = core.insist(Duration::MAX, mark).await.is_ok_and(|holds| holds == [true]);
+    attempt.start_written.store(holds, Ordering::Release);
+    holds
+}
+
+fn started(core: &Core, attempt: &LiveAttempt) -> Started {
+    Started {
+        held: attempt.held(),
+        task: attempt.claim.task.clone(),
+        attempt: attempt.number,
+        node: core.node_number,
+        start_time: attempt.start_time,
+    }
+}
+
+/// A blocking body gets a thread of its own, and the slot goes with it.
+fn on_own_thread(core: &Arc<Core>, attempt: Arc<LiveAttempt>, handler: Arc<dyn BlockingHandler>, turn: Turn) -> Slot {
+    let (core, name) = (core.clone(), format!("job-{}", attempt.claim.id));
+    let (core_if_refused, attempt_if_refused) = (core.clone(), attempt.clone());
+    let body = move || {
+        let context = Context { attempt: attempt.clone() };
+        let ended = panic::guarded_blocking(|| handler.handle(context));
+        drop(turn);
+        let slot = finish(&core, &attempt, ended);
+        if slot == Slot::Kept
+            && let Some(next) = free_slot(&core, &attempt.pool)
+        {
+            start(&core, attempt.pool.clone(), next);
+        }
+    };
+    match std::thread::Builder::new().name(name).spawn(body) {
+        Ok(_) => Slot::Gone,
+        Err(error) => {
+            let ended = Ended::Answered(Verdict::retry(format!("no thread for a blocking handler: {error}")));
+            finish(&core_if_refused, &attempt_if_refused, ended)
+        }
+    }
+}
+
+fn finish(core: &Core, attempt: &Arc<LiveAttempt>, answered: Ended) -> Slot {
+    match attempt.body_ended(answered) {
+        BodyEnd::Counts(ended) => {
+            core.write_back.add(attempt.clone(), ended, core.clock.now());
+            Slot::Kept
+        }
+        BodyEnd::Late => {
+            core.counts.add(Count::Discarded, 1);
+            tracing::info!(attempt = %attempt.id(), "a body ended after its attempt was over; its result is discarded");
+            attempt.pool.zombie_ended();
+            Slot::Gone
+        }
+    }
+}

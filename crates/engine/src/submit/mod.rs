@@ -1,2 +1,204 @@
+//! 1 SUBMIT: a request is checked, joins the batch that is being gathered, and is answered after the commit.
+
+mod batch;
 mod request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring_model::{Code, Refused, Task, Timestamp, limits, payload};
+use mainspring_store::{Claim, Durability, NewJob, Submitted, WhenFull};
+
+pub(crate) use batch::{Intake, write_gathered};
 pub use request::{JobRequest, Receipt, When};
+
+use crate::core::{Core, Count};
+use crate::dispatch::Place;
+use crate::error::{Error, RETRY_AFTER};
+use crate::execute;
+
+impl Core {
+    pub(crate) async fn submit(self: &Arc<Core>, request: JobRequest) -> Result<Receipt, Error> {
+        let job = self.checked(request)?;
+        let place = self.place_or_wait(&job).await?;
+        let permit = self.intake.admit(self.clock.as_ref()).await.inspect_err(|_| self.unplace(&job, place))?;
+        let answer = self.intake.add(job, place).await;
+        drop(permit);
+        let (receipt, claim) = answer?;
+        if let Some(claim) = claim {
+            execute::run_in_callers_task(self, claim).await; // the pool's policy CALLER_RUNS
+        }
+        Ok(receipt)
+    }
+
+    /// Jobs of one call: written together, answered one by one.
+    pub(crate) async fn submit_many(self: &Arc<Core>, requests: Vec<JobRequest>) -> Vec<Result<Receipt, Error>> {
+        let mut answers: Vec<Option<Result<Receipt, Error>>> = Vec::with_capacity(requests.len());
+        let mut jobs = Vec::with_capacity(requests.len());
+        for request in requests {
+            let checked = self.checked(request).map_err(Error::from).and_then(|job| {
+                let due = job.execute_time;
+                match self.place_now(&job, due) {
+                    // A call of many never waits for single places and never runs them itself.
+                    Place::Full(WhenFull::Reject) => Err(self.pool_full(&job).into()),
+                    Place::Full(_) => Ok((job, Place::InStore)),
+                    place => Ok((job, place)),
+                }
+            });
+            match checked {
+                Ok(job) => {
+                    jobs.push(job);
+                    answers.push(None);
+                }
+                Err(error) => answers.push(Some(Err(error))),
+            }
+        }
+        let mut stored = Vec::with_capacity(jobs.len());
+        let mut jobs = jobs.into_iter().peekable();
+        while jobs.peek().is_some() {
+            let portion: Vec<_> = jobs.by_ref().take(limits::FLUSH_JOBS_MAX).collect();
+            stored.extend(self.store_portion(portion).await);
+        }
+        let mut stored = stored.into_iter();
+        let fill = |answer: Option<_>| answer.or_else(|| stored.next());
+        answers.into_iter().filter_map(fill).collect()
+    }
+
+    /// The checks that need no database, and the row that will be written.
+    fn checked(&self, request: JobRequest) -> Result<NewJob, Refused> {
+        if self.is_stopping() {
+            return Err(Refused::new(Code::Stopping, "the node is stopping").retry_after(RETRY_AFTER));
+        }
+        let task = self.open_task(&request.task)?;
+        if let Some(json) = &request.payload {
+            payload::check(json)?;
+        }
+        check_range("maxRetry", request.max_retry.unwrap_or(0).into(), 0, limits::RETRY_COUNT_MAX.into())?;
+        let timeout_ms = request.timeout.map(mainspring_model::Span::as_ms);
+        let timeout_ms_max = i64::from(limits::TIMEOUT_SECONDS_MAX) * 1_000;
+        check_range("timeoutSeconds", timeout_ms.unwrap_or(1), 1, timeout_ms_max)?;
+        let now = self.clock.now();
+        let execute_time = match request.when {
+            When::Now => now,
+            When::At(instant) => instant.max(now),
+            When::After(span) => now.plus(span.0),
+        };
+        let definition = &task.definition;
+        Ok(NewJob {
+            id: self.next_id(now),
+            max_retry: request.max_retry.unwrap_or_else(|| default_retries(&task)),
+            priority: request.priority.unwrap_or(definition.priority),
+            payload: request.payload.or_else(|| definition.param.as_deref().map(Arc::from)),
+            pool: definition.pool.clone(),
+            task: request.task,
+            biz_id: request.biz_id,
+            unique: request.unique,
+            execute_time,
+            timeout_ms,
+            trigger: request.trigger,
+            fire_time: None,
+            create_time: now,
+            claim: false,
+        })
+    }
+
+    fn place_now(&self, job: &NewJob, due: Timestamp) -> Place {
+        // The claimer finds a job of an unknown handler and parks it, with the reason.
+        let runnable = self.tasks.get(&job.task).is_some_and(|task| self.registry.knows(&task.definition.handler));
+        match self.pools.get(&job.pool) {
+            Some(pool) if runnable => pool.place_for(due, self.claim_until(job.create_time)),
+            _ => Place::InStore,
+        }
+    }
+
+    async fn place_or_wait(&self, job: &NewJob) -> Result<Place, Error> {
+        let mut place = self.place_now(job, job.execute_time);
+        let mut waits_left = limits::INTAKE_WAIT_MS / PLACE_POLL_MS;
+        while place == Place::Full(WhenFull::Wait) && waits_left > 0 {
+            waits_left -= 1;
+            self.clock.sleep(Duration::from_millis(PLACE_POLL_MS)).await;
+            place = self.place_now(job, job.execute_time);
+        }
+        match place {
+            Place::Full(WhenFull::Reject | WhenFull::Wait) => Err(self.pool_full(job).into()),
+            place => Ok(place),
+        }
+    }
+
+    fn pool_full(&self, job: &NewJob) -> Refused {
+        let detail = format!("the queue of pool `{}` is full; nothing was stored", job.pool);
+        Refused::new(Code::BacklogFull, detail).retry_after(RETRY_AFTER)
+    }
+
+    fn unplace(&self, job: &NewJob, place: Place) {
+        if let (Place::Reserved, Some(pool)) = (place, self.pools.get(&job.pool)) {
+            pool.cancel_place(1);
+        }
+    }
+
+    /// What a committed row means for the caller, for memory and for the counters.
+    fn receipt(&self, job: &NewJob, submitted: Submitted, durability: Durability) -> Result<Receipt, Error> {
+        self.counts.add(Count::Submitted, 1);
+        let receipt = |id, status, duplicate, execute_time, payload_differs| Receipt {
+            id,
+            task: job.task.clone(),
+            biz_id: job.biz_id.clone(),
+            status,
+            duplicate,
+            payload_differs,
+            execute_time,
+            durability,
+        };
+        match submitted {
+            Submitted::Stored => {
+                Ok(receipt(job.id, mainspring_model::JobStatus::Pending, false, job.execute_time, false))
+            }
+            Submitted::Duplicate { id, status, execute_time, payload_differs } => {
+                self.counts.add(Count::Duplicates, 1);
+                Ok(receipt(id, status, true, execute_time, payload_differs))
+            }
+            Submitted::Refused(refused) => Err(refused.into()),
+        }
+    }
+}
+
+const PLACE_POLL_MS: u64 = 10;
+
+/// ALERT and STOP act on the first failure, unless the submitter asks for retries.
+fn default_retries(task: &Task) -> u32 {
+    match task.definition.fail_strategy {
+        mainspring_model::task::FailStrategy::Retry => task.definition.retry.count,
+        mainspring_model::task::FailStrategy::Alert | mainspring_model::task::FailStrategy::Stop => 0,
+    }
+}
+
+fn check_range(field: &str, value: i64, low: i64, high: i64) -> Result<(), Refused> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(Refused::field(field, "OUT_OF_RANGE", format!("{field} is {value}, allowed are {low} to {high}")))
+}
+
+/// The claim that a fresh job was inserted with.
+fn fresh_claim(job: NewJob) -> Claim {
+    Claim {
+        id: job.id,
+        fence: mainspring_model::Fence(1),
+        task: job.task,
+        pool: job.pool,
+        priority: job.priority,
+        due: job.execute_time,
+        attempts: 0,
+        retry_count: 0,
+        max_retry: job.max_retry,
+        lost_count: 0,
+        suspect: false,
+        timeout_ms: job.timeout_ms,
+        payload: job.payload,
+        biz_id: job.biz_id,
+        unique: job.unique,
+        trigger: job.trigger,
+        fire_time: job.fire_time,
+        create_time: job.create_time,
+    }
+}

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mainspring_model::{BizId, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Trigger, Unique, payload};
+use mainspring_model::{
+    BizId, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Trigger, Unique, payload,
+};
 use mainspring_store::Durability;
 
 /// One job to be. Made with [`JobRequest::new`] and its builder methods.

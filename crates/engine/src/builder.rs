@@ -1,0 +1,192 @@
+//! Parts in, running engine out: the start in its order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring_model::time::Clock;
+use mainspring_model::{Incarnation, PoolName, TaskCode, TaskDefinition, limits};
+use mainspring_store::clock::SystemClock;
+use mainspring_store::{NewNode, PoolSettings, Store, WhenFull};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::core::{Core, Parts};
+use crate::dispatch::{self, Pools};
+use crate::error::Error;
+use crate::handler::Registry;
+use crate::{Engine, execute, submit, write_back};
+
+#[derive(Debug)]
+pub struct EngineBuilder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    registry: Registry,
+    pools: Vec<PoolSettings>,
+    tasks: Vec<(TaskCode, TaskDefinition)>,
+    seed: Option<u64>,
+    host: String,
+    version: String,
+    cancel_grace: Duration,
+    own_thread: bool,
+}
+
+impl EngineBuilder {
+    pub(crate) fn new(store: Arc<dyn Store>) -> EngineBuilder {
+        EngineBuilder {
+            store,
+            clock: SystemClock::new(),
+            registry: Registry::default(),
+            pools: vec![default_pool()],
+            tasks: Vec::new(),
+            seed: None,
+            host: "localhost".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cancel_grace: Duration::from_millis(limits::CANCEL_GRACE_MS),
+            own_thread: true,
+        }
+    }
+
+    /// Handlers, by name.
+    #[must_use]
+    pub fn handlers(mut self, registry: Registry) -> EngineBuilder {
+        self.registry = registry;
+        self
+    }
+
+    /// A pool's settings where the store has none yet: what a person changed later wins.
+    #[must_use]
+    pub fn pool(mut self, settings: PoolSettings) -> EngineBuilder {
+        self.pools.retain(|pool| pool.name != settings.name);
+        self.pools.push(settings);
+        self
+    }
+
+    /// Tasks declared in code: created when missing, left alone when present.
+    #[must_use]
+    pub fn declare(mut self, code: TaskCode, definition: TaskDefinition) -> EngineBuilder {
+        self.tasks.push((code, definition));
+        self
+    }
+
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> EngineBuilder {
+        self.clock = clock;
+        self
+    }
+
+    /// Seed of the dice: back-off jitter and the incarnation. Without it they differ at every start.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> EngineBuilder {
+        self.seed = Some(seed);
+        self
+    }
+
+    #[must_use]
+    pub fn node_name(mut self, host: String, version: String) -> EngineBuilder {
+        self.host = host;
+        self.version = version;
+        self
+    }
+
+    /// How long a cancelled body may go on.
+    #[must_use]
+    pub fn cancel_grace(mut self, grace: Duration) -> EngineBuilder {
+        self.cancel_grace = grace;
+        self
+    }
+
+    /// Everything on the caller's runtime, without a thread of the engine's own. For tests and the simulation: bodies
+    /// that block then also stop the engine's loops.
+    #[must_use]
+    pub fn on_callers_runtime(mut self) -> EngineBuilder {
+        self.own_thread = false;
+        self
+    }
+
+    /// Joins the store (which takes over what a dead predecessor held), then begins to work.
+    pub async fn start(self) -> Result<Engine, Error> {
+        let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let incarnation = Incarnation(dice.i64(1..));
+        let node =
+            NewNode { incarnation, host: self.host.clone(), pid: std::process::id(), version: self.version.clone() };
+        let joined = self.store.join(node, self.clock.now()).await?;
+        let over = &joined.taken_over;
+        if over.released + over.lost + over.dead > 0 {
+            let (released, lost, dead) = (over.released, over.lost, over.dead);
+            tracing::info!(released, lost, dead, "jobs of a node that ended without a stop were taken over");
+        }
+        let bodies = Handle::current();
+        let quit = CancellationToken::new();
+        let core = Arc::new(Core::new(Parts {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            incarnation,
+            node_number: joined.node_number,
+            host: self.host.clone(),
+            registry: self.registry.clone(),
+            cancel_grace: self.cancel_grace,
+            pools: self.load_pools().await?,
+            dice,
+            loops: if self.own_thread { own_thread(quit.clone()) } else { bodies.clone() },
+            bodies,
+            quit,
+        }));
+        core.load_tasks().await?;
+        for (code, definition) in self.tasks {
+            core.declare_task(code, definition).await?;
+        }
+        core.unpark_known().await?;
+        spawn_loops(&core);
+        Ok(Engine::of(core))
+    }
+
+    async fn load_pools(&self) -> Result<Pools, Error> {
+        let pools = Pools::default();
+        for settings in self.pools.iter().cloned().chain(self.store.pools().await?) {
+            pools.put(settings);
+        }
+        // A pool that only an old task names still exists, with the defaults.
+        let named_by_tasks = self.store.tasks().await?.into_iter().map(|task| task.definition.pool);
+        for name in named_by_tasks.chain(self.tasks.iter().map(|(_, definition)| definition.pool.clone())) {
+            if pools.get(&name).is_none() {
+                pools.put(PoolSettings { name, ..default_pool() });
+            }
+        }
+        Ok(pools)
+    }
+}
+
+fn default_pool() -> PoolSettings {
+    PoolSettings {
+        name: PoolName::default_pool(),
+        concurrency: limits::POOL_CONCURRENCY_DEFAULT,
+        queue_capacity: limits::POOL_QUEUE_DEFAULT,
+        paused: false,
+        when_full: WhenFull::Spill,
+    }
+}
+
+/// The stages, in the order of the pipeline, then what watches over them.
+fn spawn_loops(core: &Arc<Core>) {
+    core.spawn_loop(submit::write_gathered(core.clone()));
+    core.spawn_loop(submit::write_gathered(core.clone()));
+    core.spawn_loop(dispatch::claim_ahead(core.clone()));
+    core.spawn_loop(dispatch::start_due(core.clone()));
+    core.spawn_loop(write_back::settle_ended(core.clone()));
+    core.spawn_loop(execute::enforce_deadlines(core.clone()));
+    core.spawn_loop(execute::show_progress(core.clone()));
+    core.spawn_loop(crate::heartbeat::beat(core.clone()));
+}
+
+/// A runtime of its own for the engine's loops: a handler that blocks the application's threads cannot stop the clock
+/// that ends it. Its thread ends with the loops.
+fn own_thread(quit: CancellationToken) -> Handle {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime without I/O needs nothing that can be missing");
+    let handle = runtime.handle().clone();
+    let run = move || runtime.block_on(quit.cancelled());
+    std::thread::Builder::new().name("mainspring".to_owned()).spawn(run).expect("one thread can be started");
+    handle
+}

@@ -1,0 +1,77 @@
+//! What people do to single jobs: retry, cancel, mark failed, release. The store decides, under the status and fence
+//! that were seen; memory follows.
+
+use std::sync::Arc;
+
+use mainspring_model::decide::Ended;
+use mainspring_model::operations::{self, JobOperation};
+use mainspring_model::{Code, Job, JobId, Refused};
+use mainspring_store::{JobEnd, Operate, Operated};
+
+use crate::core::Core;
+use crate::error::Error;
+
+/// A job that moves under a person's hand is read and judged again, but not for ever.
+const TRIES_MAX: u32 = 5;
+
+impl Core {
+    pub(crate) async fn operate(self: &Arc<Core>, id: JobId, operation: JobOperation, by: &str) -> Result<Job, Error> {
+        for _ in 0..TRIES_MAX {
+            let seen = self.job(id).await?;
+            let now = self.clock.now();
+            let allowed = operations::on_job(&seen, now);
+            if !allowed.allows(operation) {
+                return Err(not_allowed(&seen, operation, allowed).into());
+            }
+            let operate =
+                Operate { id, operation, seen_status: seen.status, seen_fence: seen.fence, now, by: by.to_owned() };
+            match self.store.operate(operate).await? {
+                Operated::Done(job) => {
+                    self.follow(&job, operation, by);
+                    return Ok(job);
+                }
+                Operated::Moved => {}
+                Operated::Missing => return Err(no_such_job(id).into()),
+            }
+        }
+        let detail = format!("job {id} changes too fast to {operation} it");
+        Err(Refused::new(Code::OperationNotAllowed, detail).hint("try again").into())
+    }
+
+    /// What is in this node's memory of the job follows what the store has written.
+    fn follow(self: &Arc<Core>, job: &Job, operation: JobOperation, by: &str) {
+        match operation {
+            JobOperation::Retry => {}
+            JobOperation::Cancel | JobOperation::Fail | JobOperation::Release => {
+                if let Some(pool) = self.pools.get(&job.pool) {
+                    drop(pool.take_out(job.id));
+                }
+                if let Some(attempt) = self.live.of_job(job.id) {
+                    attempt.revoke(Ended::Cancelled { by: by.to_owned() }, self.clock.monotonic());
+                }
+            }
+        }
+        if job.status.is_final() {
+            let end = || JobEnd { status: job.status, result: None, error: job.error_msg.clone() };
+            self.waiters.tell(job.id, end);
+        } else if let (Some(pool), Some(entry)) = (self.pools.get(&job.pool), job.queue) {
+            pool.store_has(entry.due);
+            self.claim_wake.notify_one();
+        }
+    }
+
+    pub(crate) async fn job(&self, id: JobId) -> Result<Job, Error> {
+        Ok(self.store.job(id).await?.ok_or_else(|| no_such_job(id))?)
+    }
+}
+
+fn no_such_job(id: JobId) -> Refused {
+    Refused::new(Code::JobNotFound, format!("there is no job {id}"))
+}
+
+fn not_allowed(job: &Job, operation: JobOperation, allowed: operations::Operations<JobOperation>) -> Refused {
+    let reason = allowed.denied.iter().find(|(denied, _)| *denied == operation).map(|(_, reason)| reason.as_str());
+    let detail =
+        format!("{operation} is not allowed for job {} in state {}: {}", job.id, job.status, reason.unwrap_or(""));
+    Refused { allowed: Some(allowed), ..Refused::new(Code::OperationNotAllowed, detail) }
+}

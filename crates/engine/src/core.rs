@@ -1,0 +1,231 @@
+//! What all stages of one running engine share.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mainspring_model::time::Clock;
+use mainspring_model::{Incarnation, JobId, Timestamp, limits};
+use mainspring_store::{Store, StoreError};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, RwLock};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::dispatch::Pools;
+use crate::execute::LiveAttempts;
+use crate::handler::Registry;
+use crate::locked;
+use crate::submit::Intake;
+use crate::tasks::Tasks;
+use crate::view::Totals;
+use crate::waiters::Waiters;
+use crate::write_back::WriteBack;
+
+pub(crate) struct Core {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) node_number: u16,
+    pub(crate) host: String,
+    pub(crate) registry: Registry,
+    pub(crate) cancel_grace: Duration,
+
+    pub(crate) tasks: Tasks,
+    pub(crate) pools: Pools,
+    pub(crate) intake: Intake,
+    pub(crate) live: LiveAttempts,
+    pub(crate) write_back: WriteBack,
+    pub(crate) waiters: Waiters,
+    pub(crate) counts: Counts,
+
+    /// Held (shared) while a store call is under way that makes this node an owner, until memory knows of it.
+    pub(crate) owning: RwLock<()>,
+    /// Shared by careful attempts, exclusive for those that run alone (`model::decide::Care`).
+    pub(crate) careful: Arc<RwLock<()>>,
+
+    pub(crate) claim_wake: Notify,
+    pub(crate) start_wake: Notify,
+    pub(crate) watch_wake: Notify,
+    pub(crate) show_wake: Notify,
+    /// A body has ended; a stop waits for this.
+    pub(crate) body_ended: Notify,
+
+    ids: Mutex<mainspring_model::ids::JobIds>,
+    dice: Mutex<fastrand::Rng>,
+    stopping: AtomicBool,
+    /// Ends the loops.
+    pub(crate) quit: CancellationToken,
+    /// The engine's own loops: a runtime that bodies cannot starve.
+    loops: Handle,
+    /// Where bodies run.
+    bodies: Handle,
+    pub(crate) tracker: TaskTracker,
+}
+
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) node_number: u16,
+    pub(crate) host: String,
+    pub(crate) registry: Registry,
+    pub(crate) cancel_grace: Duration,
+    pub(crate) pools: Pools,
+    pub(crate) dice: fastrand::Rng,
+    pub(crate) loops: Handle,
+    pub(crate) bodies: Handle,
+    pub(crate) quit: CancellationToken,
+}
+
+impl Core {
+    pub(crate) fn new(parts: Parts) -> Core {
+        Core {
+            store: parts.store,
+            clock: parts.clock,
+            incarnation: parts.incarnation,
+            node_number: parts.node_number,
+            host: parts.host,
+            registry: parts.registry,
+            cancel_grace: parts.cancel_grace,
+            tasks: Tasks::default(),
+            pools: parts.pools,
+            intake: Intake::default(),
+            live: LiveAttempts::default(),
+            write_back: WriteBack::default(),
+            waiters: Waiters::default(),
+            counts: Counts::default(),
+            owning: RwLock::new(()),
+            careful: Arc::default(),
+            claim_wake: Notify::new(),
+            start_wake: Notify::new(),
+            watch_wake: Notify::new(),
+            show_wake: Notify::new(),
+            body_ended: Notify::new(),
+            ids: Mutex::new(mainspring_model::ids::JobIds::new(parts.node_number)),
+            dice: Mutex::new(parts.dice),
+            stopping: AtomicBool::new(false),
+            quit: parts.quit,
+            loops: parts.loops,
+            bodies: parts.bodies,
+            tracker: TaskTracker::new(),
+        }
+    }
+
+    pub(crate) fn next_id(&self, now: Timestamp) -> JobId {
+        locked(&self.ids).next(now)
+    }
+
+    pub(crate) fn dice(&self) -> u64 {
+        locked(&self.dice).u64(..)
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Jobs due up to here are taken into memory.
+    pub(crate) fn claim_until(&self, now: Timestamp) -> Timestamp {
+        now.plus_ms(limits::CLAIM_AHEAD_MS)
+    }
+
+    pub(crate) fn spawn_loop(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let quit = self.quit.clone();
+        let bounded = async move {
+            tokio::select! {
+                biased;
+                () = quit.cancelled() => {}
+                () = work => {}
+            }
+        };
+        self.tracker.spawn_on(bounded, &self.loops);
+    }
+
+    pub(crate) fn spawn_body(&self, work: impl Future<Output = ()> + Send + 'static) {
+        // Detached: a stop waits for bodies by their slots, and gives up on those that do not end.
+        drop(self.bodies.spawn(work));
+    }
+
+    /// The same guarded statement again and again, until the store answers or `patience` is over. Only for verbs that
+    /// can be repeated after an unknown outcome.
+    pub(crate) async fn insist<T, F>(&self, patience: Duration, mut call: impl FnMut() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let end = self.clock.monotonic().saturating_add(patience);
+        let mut pause = Duration::from_millis(20);
+        loop {
+            match call().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    self.counts.add(Count::StoreErrors, 1);
+                    if self.clock.monotonic() + pause >= end {
+                        return Err(error);
+                    }
+                    tracing::debug!(%error, "store call is repeated");
+                }
+            }
+            self.clock.sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").field("incarnation", &self.incarnation).finish_non_exhaustive()
+    }
+}
+
+/// What is counted since the start of the node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Count {
+    Submitted,
+    Duplicates,
+    Started,
+    Settled,
+    Succeeded,
+    Failed,
+    Retried,
+    TimedOut,
+    Panicked,
+    Discarded,
+    ZombiesEver,
+    StoreErrors,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts([AtomicU64; 12]);
+
+impl Counts {
+    pub(crate) fn add(&self, count: Count, by: u64) {
+        self.0[count as usize].fetch_add(by, Ordering::Relaxed);
+    }
+
+    fn get(&self, count: Count) -> u64 {
+        self.0[count as usize].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn totals(&self, zombies_now: u64) -> Totals {
+        Totals {
+            submitted: self.get(Count::Submitted),
+            duplicates: self.get(Count::Duplicates),
+            started: self.get(Count::Started),
+            settled: self.get(Count::Settled),
+            succeeded: self.get(Count::Succeeded),
+            failed: self.get(Count::Failed),
+            retried: self.get(Count::Retried),
+            timed_out: self.get(Count::TimedOut),
+            panicked: self.get(Count::Panicked),
+            discarded: self.get(Count::Discarded),
+            zombies_now,
+            zombies_ever: self.get(Count::ZombiesEver),
+            store_errors: self.get(Count::StoreErrors),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Fetches jobs a little before they are due, in portions, for the pools that have room.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring_model::{TaskCode, Timestamp};
+use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom, StoreError};
+
+use super::POLL;
+use crate::core::Core;
+
+pub(crate) async fn claim_ahead(core: Arc<Core>) {
+    let mut failures = 0_u32;
+    loop {
+        let wake = core.claim_wake.notified();
+        tokio::pin!(wake);
+        wake.as_mut().enable();
+        let rooms = core.rooms();
+        let pause = if rooms.is_empty() {
+            core.until_next_claim()
+        } else {
+            match core.claim_once(rooms).await {
+                Ok(()) => {
+                    failures = 0;
+                    continue;
+                }
+                Err(error) => {
+                    failures = failures.saturating_add(1);
+                    if failures == 1 {
+                        tracing::warn!(%error, "claiming failed; jobs wait in the store");
+                    }
+                    // A failed claim is retried at the pace of the poll, not in a tight loop.
+                    Duration::from_millis(50 << failures.min(4))
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = wake => {}
+            () = core.clock.sleep(pause) => core.pools.look_in_store(),
+        }
+    }
+}
+
+impl Core {
+    fn rooms(&self) -> Vec<PoolRoom> {
+        let claim_until = self.claim_until(self.clock.now());
+        let rooms = self.pools.all().into_iter().filter_map(|pool| {
+            let jobs_max = pool.reserve_for_claim(claim_until);
+            (jobs_max > 0).then(|| PoolRoom { pool: pool.name.clone(), jobs_max })
+        });
+        rooms.collect()
+    }
+
+    /// Until the first job in the store comes within reach; at most the poll, the safety net.
+    fn until_next_claim(&self) -> Duration {
+        let reach = self.claim_until(self.clock.now());
+        let dues = self.pools.all().into_iter().filter_map(|pool| pool.store_due());
+        let ahead = dues.filter(|due| *due > reach).map(|due| due.until(reach)).min();
+        ahead.unwrap_or(POLL).min(POLL)
+    }
+
+    async fn claim_once(self: &Arc<Core>, rooms: Vec<PoolRoom>) -> Result<(), StoreError> {
+        let owning = self.owning.read().await;
+        let due_until = self.claim_until(self.clock.now());
+        let request = ClaimRequest { owner: self.incarnation, due_until, rooms: rooms.clone() };
+        let claimed = self.store.claim(request).await;
+        self.place_claimed(&rooms, claimed.as_ref().ok());
+        drop(owning);
+        match claimed {
+            Ok(claimed) => {
+                self.park_unknown(claimed.jobs).await;
+                self.kick_all();
+                Ok(())
+            }
+            Err(error) => {
+                if matches!(error, StoreError::Unknown { .. }) {
+                    self.give_back_unknown().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Into memory, while the caller still holds `owning`.
+    fn place_claimed(&self, rooms: &[PoolRoom], claimed: Option<&Claimed>) {
+        for room in rooms {
+            let Some(pool) = self.pools.get(&room.pool) else { continue };
+            let Some(claimed) = claimed else {
+                pool.cancel_place(room.jobs_max);
+                pool.store_has(Timestamp::default());
+                continue;
+            };
+            let mine = |claim: &&Claim| claim.pool == room.pool && self.can_run(&claim.task);
+            pool.hold(claimed.jobs.iter().filter(mine).cloned(), room.jobs_max);
+            let next = claimed.next_due.iter().find(|(name, _)| *name == room.pool).and_then(|(_, due)| *due);
+            pool.store_next(next);
+        }
+    }
+
+    fn can_run(&self, code: &TaskCode) -> bool {
+        self.tasks.get(code).is_some_and(|task| self.registry.knows(&task.definition.handler))
+    }
+
+    /// A job whose handler this node does not know is neither failed nor delayed here: it rests until a node that
+    /// knows it says so.
+    async fn park_unknown(&self, claims: Vec<Claim>) {
+        let unknown: Vec<Held> = claims
+            .into_iter()
+            .filter(|claim| !self.can_run(&claim.task))
+            .map(|claim| Held { id: claim.id, fence: claim.fence })
+            .collect();
+        if unknown.is_empty() {
+            return;
+        }
+        tracing::warn!(jobs = unknown.len(), "jobs wait for a handler that this node does not have");
+        let park = || self.store.give_back(unknown.clone(), GiveBack::Park, self.clock.now());
+        let _ = self.insist(Duration::MAX, park).await;
+    }
+
+    /// This node has handlers for these tasks: jobs that rested for want of one go on.
+    pub(crate) async fn unpark_known(&self) -> Result<(), StoreError> {
+        let known = |task: &Arc<mainspring_model::Task>| self.registry.knows(&task.definition.handler);
+        let codes: Vec<TaskCode> =
+            self.tasks.all().iter().filter(|task| known(task)).map(|task| task.code.clone()).collect();
+        let freed = if codes.is_empty() { 0 } else { self.store.unpark(codes).await? };
+        if freed > 0 {
+            tracing::info!(jobs = freed, "jobs that waited for a handler go on");
+        }
+        Ok(())
+    }
+
+    /// After a claim with an unknown outcome this node may own jobs that are not in its memory.
+    async fn give_back_unknown(self: &Arc<Core>) {
+        // Exclusive: nothing is on its way into memory.
+        let owning = self.owning.write().await;
+        let held = self.insist(Duration::MAX, || self.store.held(self.incarnation)).await.unwrap_or_default();
+        let pools = self.pools.all();
+        let known = |held: &Held| self.live.contains(held) || pools.iter().any(|pool| pool.holds(held));
+        let mut lost: Vec<Held> = held.into_iter().filter(|held| !known(held)).collect();
+        // A job on its way from its pool into a slot is in neither place for an instant.
+        self.clock.sleep(Duration::from_millis(50)).await;
+        lost.retain(|held| !known(held));
+        if !lost.is_empty() {
+            let give_back = || self.store.give_back(lost.clone(), GiveBack::Release, self.clock.now());
+            let _ = self.insist(Duration::MAX, give_back).await;
+        }
+        drop(owning);
+    }
+}

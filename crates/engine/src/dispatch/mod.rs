@@ -1,0 +1,98 @@
+//! 3 DISPATCH: due jobs get a slot. It hands out and never executes.
+//!
+//! Two loops, so that a slow store never delays a start: `start_due` watches the clock and the slots, `claim_ahead`
+//! fetches what becomes due soon. Between them lies the bounded memory of the pools.
+
+mod claim;
+mod pools;
+mod ready;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use mainspring_model::{PoolName, Timestamp, limits};
+use mainspring_store::PoolSettings;
+
+pub(crate) use claim::claim_ahead;
+pub(crate) use pools::{Place, Pool};
+
+use crate::core::Core;
+use crate::execute;
+
+/// The pools of this node, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Pools(RwLock<BTreeMap<PoolName, Arc<Pool>>>);
+
+impl Pools {
+    pub(crate) fn get(&self, name: &PoolName) -> Option<Arc<Pool>> {
+        self.0.read().expect("no panic while pools are held").get(name).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Pool>> {
+        self.0.read().expect("no panic while pools are held").values().cloned().collect()
+    }
+
+    /// Changes the pool, or makes it.
+    pub(crate) fn put(&self, settings: PoolSettings) -> Arc<Pool> {
+        let mut pools = self.0.write().expect("no panic while pools are held");
+        let pool = pools.entry(settings.name.clone()).or_insert_with(|| Arc::new(Pool::new(settings.clone()))).clone();
+        pool.change(settings);
+        pool
+    }
+
+    /// What the store holds is not known for certain: the next claim asks.
+    pub(crate) fn look_in_store(&self) {
+        for pool in self.all() {
+            pool.store_has(Timestamp::default());
+        }
+    }
+}
+
+impl Core {
+    /// Fills the free slots with due jobs, everywhere.
+    pub(crate) fn kick_all(self: &Arc<Core>) {
+        for pool in self.pools.all() {
+            self.kick(&pool);
+        }
+    }
+
+    pub(crate) fn kick(self: &Arc<Core>, pool: &Arc<Pool>) {
+        let now = self.clock.now();
+        while let Some(claim) = pool.take_slot(now) {
+            execute::start(self, pool.clone(), claim);
+        }
+        if pool.next_held_due().is_some() {
+            self.start_wake.notify_one();
+        }
+    }
+}
+
+/// Starts jobs on their instant.
+pub(crate) async fn start_due(core: Arc<Core>) {
+    loop {
+        // Ask to be woken before looking, or a job that arrives in between is missed.
+        let wake = core.start_wake.notified();
+        let now = core.clock.now();
+        let mut next: Option<Timestamp> = None;
+        for pool in core.pools.all() {
+            while let Some(claim) = pool.take_slot(now) {
+                execute::start(&core, pool.clone(), claim);
+            }
+            next = [next, pool.next_held_due()].into_iter().flatten().min();
+        }
+        // A step of the wall clock is noticed within a second.
+        let pause = next.map_or(Duration::from_secs(60), |due| due.until(now)).min(Duration::from_secs(1));
+        match next {
+            None => wake.await,
+            Some(_) => tokio::select! {
+                biased;
+                () = wake => {}
+                () = core.clock.sleep(pause) => {}
+            },
+        }
+    }
+}
+
+/// How long the claimer rests when nobody wakes it.
+pub(crate) const POLL: Duration = Duration::from_millis(limits::CLAIM_POLL_MS);

@@ -1,0 +1,299 @@
+//! A pool on this node: its slots, and the jobs it holds in memory.
+//!
+//! **Invariant:** `running` ≤ concurrency after every start; a lower limit takes effect as bodies end.
+//! **Invariant:** held + reserved ≤ queue capacity, whatever comes from submits and claims at the same time.
+
+use std::sync::Mutex;
+
+use mainspring_model::{JobId, PoolName, Timestamp, limits};
+use mainspring_store::{Claim, Held, PoolSettings, WhenFull};
+
+use super::ready::Ready;
+use crate::locked;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) name: PoolName,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    settings: PoolSettings,
+    ready: Ready,
+    /// Places promised to jobs whose insert or claim is on its way.
+    reserved: u32,
+    running: u32,
+    zombies: u32,
+    /// When the first job that this node has not claimed is due, as far as it knows.
+    store_due: Option<Timestamp>,
+    /// The earliest job left in the store since the last claim began: its answer may not know of it.
+    store_news: Option<Timestamp>,
+    /// The node takes no more work.
+    closed: bool,
+}
+
+/// May a fresh job be claimed by its own insert?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Yes, a place is reserved.
+    Reserved,
+    /// No: it goes to the store and is fetched in its turn.
+    InStore,
+    /// No, and the pool's policy says what happens to the submitter.
+    Full(WhenFull),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) running: u32,
+    pub(crate) held: u32,
+    pub(crate) zombies: u32,
+}
+
+impl Pool {
+    pub(crate) fn new(settings: PoolSettings) -> Pool {
+        let state = State {
+            ready: Ready::default(),
+            reserved: 0,
+            running: 0,
+            zombies: 0,
+            store_due: Some(Timestamp::default()), // unknown: the first claim tells
+            store_news: None,
+            closed: false,
+            settings: settings.clone(),
+        };
+        Pool { name: settings.name, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn settings(&self) -> PoolSettings {
+        locked(&self.state).settings.clone()
+    }
+
+    pub(crate) fn change(&self, settings: PoolSettings) {
+        locked(&self.state).settings = settings;
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let state = locked(&self.state);
+        Load { running: state.running, held: state.held(), zombies: state.zombies }
+    }
+
+    // ---- places in memory ----
+
+    /// For a fresh job. A job never overtakes the backlog of its pool that waits in the store.
+    pub(crate) fn place_for(&self, due: Timestamp, claim_until: Timestamp) -> Place {
+        let mut state = locked(&self.state);
+        if due > claim_until {
+            return Place::InStore;
+        }
+        let full = state.held() + state.reserved >= state.settings.queue_capacity;
+        if full && state.settings.when_full != WhenFull::Spill {
+            return Place::Full(state.settings.when_full);
+        }
+        let backlog_first = state.store_due.is_some_and(|first| first <= due);
+        if full || backlog_first || state.settings.paused || state.closed {
+            return Place::InStore;
+        }
+        state.reserved += 1;
+        Place::Reserved
+    }
+
+    /// The reservation of a job that was not stored, or not claimed, after all.
+    pub(crate) fn cancel_place(&self, places: u32) {
+        let mut state = locked(&self.state);
+        state.reserved = state.reserved.saturating_sub(places);
+    }
+
+    /// How many jobs a claim may bring now; they are reserved. Claims come in useful portions: a nearly full queue
+    /// is not topped up job by job.
+    pub(crate) fn reserve_for_claim(&self, claim_until: Timestamp) -> u32 {
+        let mut state = locked(&self.state);
+        let due_in_store = state.store_due.is_some_and(|due| due <= claim_until);
+        if state.settings.paused || state.closed || !due_in_store {
+            return 0;
+        }
+        if !state.is_low() {
+            return 0;
+        }
+        let free = state.settings.queue_capacity - state.held() - state.reserved;
+        let places = free.min(limits::CLAIM_JOBS_MAX);
+        state.reserved += places;
+        state.store_news = None;
+        places
+    }
+
+    /// Claimed jobs arrive in their places; places that stay empty are free again.
+    pub(crate) fn hold(&self, claims: impl IntoIterator<Item = Claim>, places: u32) {
+        let mut state = locked(&self.state);
+        state.reserved = state.reserved.saturating_sub(places);
+        for claim in claims {
+            state.ready.push(claim);
+        }
+    }
+
+    // ---- the store's part ----
+
+    /// A job of this pool was left in the store.
+    pub(crate) fn store_has(&self, due: Timestamp) {
+        let earlier = |known: Option<Timestamp>| Some(known.map_or(due, |known| known.min(due)));
+        let mut state = locked(&self.state);
+        state.store_due = earlier(state.store_due);
+        state.store_news = earlier(state.store_news);
+    }
+
+    /// What a claim found to be the next one.
+    pub(crate) fn store_next(&self, next: Option<Timestamp>) {
+        let mut state = locked(&self.state);
+        let news = state.store_news.take();
+        state.store_due = [next, news].into_iter().flatten().min();
+    }
+
+    pub(crate) fn store_due(&self) -> Option<Timestamp> {
+        locked(&self.state).store_due
+    }
+
+    // ---- slots ----
+
+    /// A due job and a slot for it, if there are both.
+    pub(crate) fn take_slot(&self, now: Timestamp) -> Option<Claim> {
+        let mut state = locked(&self.state);
+        if state.settings.paused || state.closed || state.running >= state.settings.concurrency {
+            return None;
+        }
+        let claim = state.ready.pop(now)?;
+        state.running += 1;
+        Some(claim)
+    }
+
+    /// A body has ended: its slot goes to the next due job, or is freed. Also says whether memory runs low while the
+    /// store has more.
+    pub(crate) fn next_in_slot(&self, now: Timestamp) -> (Option<Claim>, bool) {
+        let mut state = locked(&self.state);
+        let keeps = !state.settings.paused && !state.closed && state.running <= state.settings.concurrency;
+        let next = if keeps { state.ready.pop(now) } else { None };
+        if next.is_none() {
+            state.running = state.running.saturating_sub(1);
+        }
+        let wants_more = state.is_low() && state.store_due.is_some_and(|due| due <= now);
+        (next, wants_more)
+    }
+
+    /// A job that its submitter runs takes a slot beyond the limit: the submitter is the slot.
+    pub(crate) fn add_slot(&self) {
+        locked(&self.state).running += 1;
+    }
+
+    /// The slot of a body that ignores its cancellation is replaced.
+    pub(crate) fn slot_became_zombie(&self) {
+        let mut state = locked(&self.state);
+        state.running = state.running.saturating_sub(1);
+        state.zombies += 1;
+    }
+
+    pub(crate) fn zombie_ended(&self) {
+        let mut state = locked(&self.state);
+        state.zombies = state.zombies.saturating_sub(1);
+    }
+
+    /// When the next held job becomes due.
+    pub(crate) fn next_held_due(&self) -> Option<Timestamp> {
+        locked(&self.state).ready.next_due()
+    }
+
+    pub(crate) fn take_out(&self, id: JobId) -> Option<Claim> {
+        locked(&self.state).ready.remove(id)
+    }
+
+    pub(crate) fn holds(&self, held: &Held) -> bool {
+        locked(&self.state).ready.holds(held)
+    }
+
+    /// All that is held and has not started: for a pause (it goes back to the store).
+    pub(crate) fn drain(&self) -> Vec<Claim> {
+        locked(&self.state).ready.drain()
+    }
+
+    /// No more work from here on.
+    pub(crate) fn close(&self) {
+        locked(&self.state).closed = true;
+    }
+}
+
+impl State {
+    /// Half empty: a claim now brings a useful portion.
+    fn is_low(&self) -> bool {
+        self.held() + self.reserved <= self.settings.queue_capacity / 2
+    }
+
+    fn held(&self) -> u32 {
+        u32::try_from(self.ready.len()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{claim, pool_settings};
+    use mainspring_model::Priority;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms)
+    }
+
+    fn pool(concurrency: u32, capacity: u32, when_full: WhenFull) -> Pool {
+        let pool = Pool::new(PoolSettings { when_full, ..pool_settings("p", concurrency, capacity) });
+        pool.store_next(None);
+        pool
+    }
+
+    #[test]
+    fn places_are_bounded_and_a_full_pool_follows_its_policy() {
+        let check = |when_full, expect| {
+            let pool = pool(1, 2, when_full);
+            assert_eq!(pool.place_for(at(5), at(10)), Place::Reserved);
+            assert_eq!(pool.place_for(at(5), at(10)), Place::Reserved);
+            assert_eq!(pool.place_for(at(5), at(10)), expect);
+        };
+        check(WhenFull::Spill, Place::InStore);
+        check(WhenFull::Reject, Place::Full(WhenFull::Reject));
+        check(WhenFull::Wait, Place::Full(WhenFull::Wait));
+        check(WhenFull::CallerRuns, Place::Full(WhenFull::CallerRuns));
+    }
+
+    #[test]
+    fn a_fresh_job_never_overtakes_the_backlog() {
+        let pool = pool(1, 10, WhenFull::Spill);
+        pool.store_has(at(3));
+        assert_eq!(pool.place_for(at(5), at(10)), Place::InStore);
+        assert_eq!(pool.place_for(at(2), at(10)), Place::Reserved);
+        assert_eq!(pool.place_for(at(11), at(10)), Place::InStore, "it is not due yet");
+    }
+
+    #[test]
+    fn news_during_a_claim_are_not_forgotten() {
+        let pool = pool(1, 10, WhenFull::Spill);
+        pool.store_has(at(7));
+        assert_eq!(pool.reserve_for_claim(at(10)), 10);
+        pool.store_has(at(7));
+        pool.store_next(None);
+        assert_eq!(pool.store_due(), Some(at(7)));
+    }
+
+    #[test]
+    fn slots_follow_the_limit_while_it_changes() {
+        let pool = pool(2, 10, WhenFull::Spill);
+        for id in 1..=5 {
+            pool.hold([claim(id, 0, Priority::Normal)], 0);
+        }
+        assert!(pool.take_slot(at(0)).is_some());
+        assert!(pool.take_slot(at(0)).is_some());
+        assert!(pool.take_slot(at(0)).is_none());
+        pool.change(PoolSettings { concurrency: 1, ..pool.settings() });
+        assert!(pool.next_in_slot(at(0)).0.is_none(), "one slot too many: it is freed");
+        assert!(pool.next_in_slot(at(0)).0.is_some());
+        pool.slot_became_zombie();
+        assert_eq!(pool.load(), Load { running: 0, held: 2, zombies: 1 });
+        assert!(pool.take_slot(at(0)).is_some(), "the zombie's slot was replaced");
+    }
+}

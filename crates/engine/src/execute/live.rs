@@ -1,0 +1,189 @@
+//! The attempts that this node has in hand: from their first step until their outcome is written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mainspring_model::decide::Ended;
+use mainspring_model::time::Clock;
+use mainspring_model::{AttemptId, JobId, Task, Timestamp};
+use mainspring_store::{Claim, Held};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::Pool;
+use crate::locked;
+use crate::write_back::output::Output;
+
+/// One attempt while it is in hand.
+#[derive(Debug)]
+pub(crate) struct LiveAttempt {
+    pub(crate) claim: Claim,
+    pub(crate) task: Arc<Task>,
+    pub(crate) pool: Arc<Pool>,
+    /// 1 for the first body of the job.
+    pub(crate) number: u32,
+    pub(crate) start_time: Timestamp,
+    /// By the monotonic clock: a step of the wall clock neither shortens nor lengthens an attempt.
+    pub(crate) started_at: Duration,
+    pub(crate) limit: Duration,
+    /// Tells the body that it should stop.
+    pub(crate) cancel: CancellationToken,
+    /// Tells the runner to drop the body.
+    pub(crate) drop_body: CancellationToken,
+    pub(crate) start_written: AtomicBool,
+    /// The body has a thread of its own and cannot be dropped.
+    pub(crate) blocks: AtomicBool,
+    pub(crate) output: Output,
+    phase: Mutex<Phase>,
+}
+
+/// Who may say how the attempt ended. It is taken once.
+#[derive(Debug)]
+enum Phase {
+    /// The body may.
+    Running,
+    /// The body lost the right, for this reason; its own answer no longer counts. Since when, for the grace.
+    Revoked { ended: Ended, since: Duration },
+    /// It was said.
+    Ended,
+}
+
+/// What a runner finds when its body has come to an end.
+#[derive(Debug)]
+pub(crate) enum BodyEnd {
+    /// This is how the attempt ended.
+    Counts(Ended),
+    /// The attempt was over before: the body was a zombie.
+    Late,
+}
+
+impl LiveAttempt {
+    pub(crate) fn new(
+        claim: Claim,
+        task: Arc<Task>,
+        pool: Arc<Pool>,
+        clock: Arc<dyn Clock>,
+        start_time: Timestamp,
+        started_at: Duration,
+    ) -> LiveAttempt {
+        let limit = claim.timeout_ms.map_or(Duration::from_secs(task.definition.timeout_seconds.into()), |ms| {
+            Duration::from_millis(u64::try_from(ms).unwrap_or(1))
+        });
+        LiveAttempt {
+            number: claim.attempts.saturating_add(1),
+            output: Output::new(Held { id: claim.id, fence: claim.fence }, clock),
+            claim,
+            task,
+            pool,
+            start_time,
+            started_at,
+            limit,
+            cancel: CancellationToken::new(),
+            drop_body: CancellationToken::new(),
+            start_written: AtomicBool::new(false),
+            blocks: AtomicBool::new(false),
+            phase: Mutex::new(Phase::Running),
+        }
+    }
+
+    pub(crate) fn id(&self) -> AttemptId {
+        AttemptId { job: self.claim.id, fence: self.claim.fence }
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        Held { id: self.claim.id, fence: self.claim.fence }
+    }
+
+    /// Takes the right to answer from the body and asks it to stop. `false` when it has ended or lost it before.
+    pub(crate) fn revoke(&self, ended: Ended, since: Duration) -> bool {
+        let mut phase = locked(&self.phase);
+        let revoked = matches!(*phase, Phase::Running);
+        if revoked {
+            *phase = Phase::Revoked { ended, since };
+            drop(phase);
+            self.cancel.cancel();
+        }
+        revoked
+    }
+
+    /// The body is gone, with this answer.
+    pub(crate) fn body_ended(&self, answered: Ended) -> BodyEnd {
+        match std::mem::replace(&mut *locked(&self.phase), Phase::Ended) {
+            Phase::Running => BodyEnd::Counts(answered),
+            Phase::Revoked { ended, .. } => BodyEnd::Counts(ended),
+            Phase::Ended => BodyEnd::Late,
+        }
+    }
+
+    /// Ends the attempt although its body goes on: it is a zombie from here on.
+    pub(crate) fn abandon(&self) -> Option<Ended> {
+        let mut phase = locked(&self.phase);
+        match std::mem::replace(&mut *phase, Phase::Ended) {
+            Phase::Revoked { ended: Ended::TimedOut { limit_ms, .. }, .. } => {
+                Some(Ended::TimedOut { limit_ms, body_stopped: false })
+            }
+            Phase::Revoked { ended, .. } => Some(ended),
+            other => {
+                *phase = other;
+                None
+            }
+        }
+    }
+
+    /// For how long the body has been asked to stop.
+    pub(crate) fn revoked_for(&self, now: Duration) -> Option<Duration> {
+        match &*locked(&self.phase) {
+            Phase::Revoked { since, .. } => Some(now.saturating_sub(*since)),
+            Phase::Running | Phase::Ended => None,
+        }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(*locked(&self.phase), Phase::Running)
+    }
+
+    pub(crate) fn is_start_written(&self) -> bool {
+        self.start_written.load(Ordering::Acquire)
+    }
+}
+
+/// All of them, in a fixed order (the simulation repeats its traces).
+#[derive(Debug, Default)]
+pub(crate) struct LiveAttempts(Mutex<BTreeMap<Held, Arc<LiveAttempt>>>);
+
+impl LiveAttempts {
+    /// `true` when it is the only one: the watchers may be asleep.
+    pub(crate) fn insert(&self, attempt: &Arc<LiveAttempt>) -> bool {
+        let mut attempts = locked(&self.0);
+        attempts.insert(attempt.held(), attempt.clone());
+        attempts.len() == 1
+    }
+
+    /// Their outcomes are written, or were lost for good.
+    pub(crate) fn remove(&self, settled: impl Iterator<Item = Held>) {
+        let mut attempts = locked(&self.0);
+        for held in settled {
+            attempts.remove(&held);
+        }
+    }
+
+    pub(crate) fn of_job(&self, id: JobId) -> Option<Arc<LiveAttempt>> {
+        let from = Held { id, fence: mainspring_model::Fence(0) };
+        let attempts = locked(&self.0);
+        attempts.range(from..).take_while(|(held, _)| held.id == id).last().map(|(_, attempt)| attempt.clone())
+    }
+
+    pub(crate) fn contains(&self, held: &Held) -> bool {
+        locked(&self.0).contains_key(held)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<LiveAttempt>> {
+        locked(&self.0).values().cloned().collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        locked(&self.0).is_empty()
+    }
+}

@@ -1,0 +1,115 @@
+//! Watches over the attempts in hand, on the engine's own thread.
+//!
+//! Layer one of a time-out: the body is asked to stop, after its grace it is dropped. Layer two: from the deadline on
+//! its answer no longer counts, whenever it comes. A body that cannot be stopped is a zombie: its attempt ends, its
+//! slot is replaced, and it is counted until it is gone.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mainspring_model::decide::Ended;
+use mainspring_model::limits;
+
+use super::{LiveAttempt, started};
+use crate::core::{Core, Count};
+
+const TICK: Duration = Duration::from_millis(50);
+/// From the drop of an async body to the moment it counts as a zombie: it blocks the thread that would drop it.
+const DROP_GRACE: Duration = Duration::from_millis(500);
+
+pub(crate) async fn enforce_deadlines(core: Arc<Core>) {
+    loop {
+        if core.live.is_empty() {
+            core.watch_wake.notified().await;
+        }
+        let now = core.clock.monotonic();
+        let mut pause = TICK;
+        for attempt in core.live.all() {
+            pause = pause.min(core.enforce(&attempt, now));
+        }
+        core.clock.sleep(pause.max(Duration::from_millis(1))).await;
+    }
+}
+
+impl Core {
+    /// What is due for this attempt now; how long until its next step.
+    fn enforce(self: &Arc<Core>, attempt: &Arc<LiveAttempt>, now: Duration) -> Duration {
+        if attempt.is_running() {
+            let left = (attempt.started_at + attempt.limit).saturating_sub(now);
+            if left.is_zero() {
+                let limit_ms = i64::try_from(attempt.limit.as_millis()).unwrap_or(i64::MAX);
+                if attempt.revoke(Ended::TimedOut { limit_ms, body_stopped: true }, now) {
+                    self.counts.add(Count::TimedOut, 1);
+                }
+            }
+            return left;
+        }
+        let Some(asked_for) = attempt.revoked_for(now) else { return TICK };
+        if asked_for < self.cancel_grace {
+            return self.cancel_grace.saturating_sub(asked_for);
+        }
+        attempt.drop_body.cancel();
+        let blocks = attempt.blocks.load(Ordering::Acquire);
+        if blocks || asked_for >= self.cancel_grace + DROP_GRACE {
+            self.abandon(attempt);
+        }
+        TICK
+    }
+
+    fn abandon(self: &Arc<Core>, attempt: &Arc<LiveAttempt>) {
+        let Some(ended) = attempt.abandon() else { return };
+        tracing::warn!(attempt = %attempt.id(), task = %attempt.claim.task, "a body ignores its cancellation: its slot is replaced");
+        self.counts.add(Count::ZombiesEver, 1);
+        attempt.pool.slot_became_zombie();
+        self.write_back.add(attempt.clone(), ended, self.clock.now());
+        self.kick(&attempt.pool);
+    }
+}
+
+/// Writes down what lasts: that an attempt is EXECUTING, and what it says meanwhile.
+pub(crate) async fn show_progress(core: Arc<Core>) {
+    loop {
+        if core.live.is_empty() {
+            core.show_wake.notified().await;
+        }
+        core.clock.sleep(TICK).await;
+        let now = core.clock.monotonic();
+        let mut to_mark = Vec::new();
+        let mut output = Vec::new();
+        for attempt in core.live.all() {
+            let lasts =
+                now.saturating_sub(attempt.started_at) >= Duration::from_millis(limits::SHOW_EXECUTING_AFTER_MS);
+            if lasts && attempt.is_running() && !attempt.is_start_written() {
+                to_mark.push(attempt.clone());
+            }
+            output.extend(attempt.output.take());
+        }
+        if !to_mark.is_empty() {
+            core.show_executing(&to_mark).await;
+        }
+        if !output.is_empty() {
+            core.write_output(output).await;
+        }
+    }
+}
+
+impl Core {
+    async fn show_executing(&self, attempts: &[Arc<LiveAttempt>]) {
+        let rows = attempts.iter().map(|attempt| started(self, attempt)).collect();
+        let held = match self.store.mark_started(rows).await {
+            Ok(held) => held,
+            Err(error) => return tracing::debug!(%error, "EXECUTING is not shown yet"),
+        };
+        for (attempt, held) in attempts.iter().zip(held) {
+            attempt.start_written.store(true, Ordering::Release);
+            // Refused and still running: somebody else has the job.
+            if !held
+                && attempt
+                    .revoke(Ended::Cancelled { by: "a newer claim of the job".to_owned() }, self.clock.monotonic())
+            {
+                tracing::warn!(attempt = %attempt.id(), "the fence is gone: the body is stopped");
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! From handlers, pools and a database to a running engine.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mainspring_engine::{BlockingHandler, Context, Engine, Handler, Registry};
+use mainspring_model::time::Clock;
+use mainspring_model::{HandlerName, PoolName, Refused, TaskCode};
+use mainspring_store::clock::SystemClock;
+use mainspring_store::{MemoryStore, OpenError, PoolSettings, SqliteStore, Store, WhenFull};
+use serde::de::DeserializeOwned;
+
+use crate::client::Mainspring;
+use crate::define::Define;
+use crate::{Answer, Error, blocking_handler, handler};
+
+/// Why an engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Engine(#[from] Error),
+}
+
+impl From<Refused> for StartError {
+    fn from(refused: Refused) -> StartError {
+        StartError::Engine(refused.into())
+    }
+}
+
+#[derive(Debug)]
+pub struct Builder {
+    place: Place,
+    clock: Arc<dyn Clock>,
+    handlers: Registry,
+    tasks: BTreeMap<String, Define>,
+    pools: Vec<PoolSettings>,
+    on_callers_runtime: bool,
+    /// The first thing that was wrong; told at the start, so that the builder reads well.
+    wrong: Option<Refused>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Sqlite(PathBuf),
+    Memory,
+    Store(Arc<dyn Store>),
+}
+
+impl Builder {
+    pub(crate) fn sqlite(path: PathBuf) -> Builder {
+        Builder::at(Place::Sqlite(path))
+    }
+
+    pub(crate) fn memory() -> Builder {
+        Builder::at(Place::Memory)
+    }
+
+    pub(crate) fn on(store: Arc<dyn Store>) -> Builder {
+        Builder::at(Place::Store(store))
+    }
+
+    fn at(place: Place) -> Builder {
+        Builder {
+            place,
+            clock: SystemClock::new(),
+            handlers: Registry::default(),
+            tasks: BTreeMap::new(),
+            pools: Vec::new(),
+            on_callers_runtime: false,
+            wrong: None,
+        }
+    }
+
+    /// An async function as the handler of this name, and the task of the same name with the default policy.
+    #[must_use]
+    pub fn handler<F, I, Fut>(self, name: &str, function: F) -> Builder
+    where
+        F: Fn(Context, I) -> Fut + Send + Sync + 'static,
+        I: DeserializeOwned + Send + 'static,
+        Fut: Future<Output: Answer> + Send + 'static,
+    {
+        self.custom_handler(name, Arc::new(handler(function)))
+    }
+
+    /// A blocking function: every attempt gets a thread of its own. It should look at `context.is_cancelled()`.
+    #[must_use]
+    pub fn blocking<F, I, A>(self, name: &str, function: F) -> Builder
+    where
+        F: Fn(Context, I) -> A + Send + Sync + 'static,
+        I: DeserializeOwned + 'static,
+        A: Answer + 'static,
+    {
+        let handler: Arc<dyn BlockingHandler> = Arc::new(blocking_handler(function));
+        self.register(name, |handlers, name| handlers.add_blocking(name, "", handler))
+    }
+
+    /// A handler that is a type, such as `execute::process::CommandHandler`.
+    #[must_use]
+    pub fn custom_handler(self, name: &str, handler: Arc<dyn Handler>) -> Builder {
+        self.register(name, |handlers, name| handlers.add(name, "async", "", handler))
+    }
+
+    fn register(mut self, name: &str, add: impl FnOnce(&mut Registry, HandlerName)) -> Builder {
+        match HandlerName::new(name).and_then(|checked| Ok((checked, Define::new(name)?))) {
+            Ok((checked, define)) => {
+                add(&mut self.handlers, checked);
+                self.tasks.entry(name.to_owned()).or_insert(define);
+            }
+            Err(refused) => self.wrong = self.wrong.or(Some(refused)),
+        }
+        self
+    }
+
+    /// The policy of a handler's task.
+    #[must_use]
+    pub fn task(mut self, code: &str, policy: impl FnOnce(Define) -> Define) -> Builder {
+        match self.tasks.remove(code).map_or_else(|| Define::new(code), Ok) {
+            Ok(define) => drop(self.tasks.insert(code.to_owned(), policy(define))),
+            Err(refused) => self.wrong = self.wrong.or(Some(refused)),
+        }
+        self
+    }
+
+    /// A pool with this many slots. A limit that was changed at run time is kept in the store and wins.
+    #[must_use]
+    pub fn pool(mut self, name: &str, concurrency: u32) -> Builder {
+        match PoolName::new(name) {
+            Ok(name) => self.pools.push(PoolSettings {
+                name,
+                concurrency,
+                queue_capacity: mainspring_model::limits::POOL_QUEUE_DEFAULT,
+                paused: false,
+                when_full: WhenFull::Spill,
+            }),
+            Err(refused) => self.wrong = self.wrong.or(Some(refused)),
+        }
+        self
+    }
+
+    /// For tests: a clock that stands still until it is moved.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
+        self.clock = clock;
+        self
+    }
+
+    /// For tests on a single-threaded runtime: no thread of the engine's own.
+    #[must_use]
+    pub fn on_callers_runtime(mut self) -> Builder {
+        self.on_callers_runtime = true;
+        self
+    }
+
+    /// Opens the database, takes over what a dead predecessor left, and begins to work.
+    pub async fn start(self) -> Result<Mainspring, StartError> {
+        if let Some(refused) = self.wrong {
+            return Err(refused.into());
+        }
+        let store: Arc<dyn Store> = match self.place {
+            Place::Sqlite(path) => Arc::new(SqliteStore::open(&path, self.clock.clone())?),
+            Place::Memory => Arc::new(MemoryStore::new(self.clock.clone())),
+            Place::Store(store) => store,
+        };
+        let mut engine = Engine::builder(store).clock(self.clock).handlers(self.handlers);
+        for pool in self.pools {
+            engine = engine.pool(pool);
+        }
+        for (code, define) in self.tasks {
+            engine = engine.declare(TaskCode::new(&code)?, define.finish()?);
+        }
+        if self.on_callers_runtime {
+            engine = engine.on_callers_runtime();
+        }
+        Ok(Mainspring::of(engine.start().await?))
+    }
+}
