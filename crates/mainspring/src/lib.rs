@@ -46,8 +46,9 @@ pub use handler::{blocking_handler, handler};
 
 pub use mainspring_engine::execute;
 pub use mainspring_engine::{Context, Engine, Error, Handler, Health, PoolView, Receipt, StopReport};
+pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::{
-    BizId, Job, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Unique, Verdict, Wait,
+    AttemptId, BizId, Job, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Unique, Verdict, Wait,
 };
 pub use mainspring_store::{JobEnd, PoolSettings, WhenFull, clock};
 

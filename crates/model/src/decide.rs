@@ -202,10 +202,12 @@ pub enum Care {
 
 /// A crash leaves two kinds of jobs: those known to have run are counted as lost, those that were in memory are
 /// suspects. Both prove themselves before they share a node with others at full speed again.
-pub const fn care(lost_count: u32, suspect: bool) -> Care {
+///
+/// A job that must not run twice has its start written in any case: only what is known to have begun counts as lost.
+pub fn care(lost_count: u32, suspect: bool, on_lost: OnLost) -> Care {
     if lost_count + 1 >= limits::LOST_COUNT_MAX {
         Care::Alone
-    } else if suspect || lost_count > 0 {
+    } else if suspect || lost_count > 0 || on_lost == OnLost::Fail {
         Care::WriteStartFirst
     } else {
         Care::Normal
@@ -281,9 +283,10 @@ mod tests {
 
     #[test]
     fn care_grows_with_suspicion() {
-        assert_eq!(care(0, false), Care::Normal);
-        assert_eq!(care(0, true), Care::WriteStartFirst);
-        assert_eq!(care(1, false), Care::WriteStartFirst);
-        assert_eq!(care(2, true), Care::Alone);
+        assert_eq!(care(0, false, OnLost::Rerun), Care::Normal);
+        assert_eq!(care(0, true, OnLost::Rerun), Care::WriteStartFirst);
+        assert_eq!(care(1, false, OnLost::Rerun), Care::WriteStartFirst);
+        assert_eq!(care(2, true, OnLost::Rerun), Care::Alone);
+        assert_eq!(care(0, false, OnLost::Fail), Care::WriteStartFirst);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainspring_model::decide::{Care, Decision};
+use mainspring_model::decide::Decision;
 use mainspring_model::job::{DeadCause, QueueState};
 use mainspring_model::operations::JobOperation;
 use mainspring_model::{
@@ -140,12 +140,6 @@ pub struct Claim {
     pub trigger: Trigger,
     pub fire_time: Option<Timestamp>,
     pub create_time: Timestamp,
-}
-
-impl Claim {
-    pub fn care(&self) -> Care {
-        mainspring_model::decide::care(self.lost_count, self.suspect)
-    }
 }
 
 /// Names one claim: every verb that touches a held job carries it.

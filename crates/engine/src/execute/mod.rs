@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::Verdict;
-use mainspring_model::decide::{Care, Ended};
+use mainspring_model::decide::{Care, Ended, care};
 use mainspring_store::{Claim, GiveBack, Held, Started};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
@@ -83,7 +83,8 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
         let _ = core.insist(Duration::MAX, park).await;
         return Slot::Kept;
     };
-    let turn = wait_for_turn(core, claim.care()).await;
+    let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
+    let turn = wait_for_turn(core, care).await;
     let (now, at) = (core.clock.now(), core.clock.monotonic());
     let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
     core.counts.add(Count::Started, 1);
