@@ -48,7 +48,7 @@ const KEEPER_SLACK: Duration = Duration::from_secs(6);
 const EX_DATAERR: i32 = 65;
 const EX_CONFIG: i32 = 78;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CommandHandler {
     template: CommandTemplate,
     arguments: Vec<template::Argument>,
