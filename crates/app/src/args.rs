@@ -348,7 +348,9 @@ mod tests {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
             assert!(read.is_ok(), "{line}: {read:?}");
         }
-        for line in ["submit", "submit t --delay 1s --at x", "pool set p --pause --resume", "serve 8700", "bench --jobs 0"] {
+        for line in
+            ["submit", "submit t --delay 1s --at x", "pool set p --pause --resume", "serve 8700", "bench --jobs 0"]
+        {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
             assert_eq!(read.expect_err(line).exit_code(), 2);
         }

@@ -25,7 +25,8 @@ impl Client {
     pub(crate) fn new(server: Option<String>) -> Result<Client, Failure> {
         let server = server.or_else(|| std::env::var(SERVER_URL).ok()).unwrap_or_else(|| SERVER_DEFAULT.to_owned());
         let base = Url::parse(&server).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let base = base.ok_or_else(|| Failure::refused(format!("`{server}` is not a server's URL such as {SERVER_DEFAULT}")))?;
+        let base =
+            base.ok_or_else(|| Failure::refused(format!("`{server}` is not a server's URL such as {SERVER_DEFAULT}")))?;
         let mut builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         if base.scheme() == "http" {
             builder = builder.tls_certs_only([]); // a machine without certificates can talk to itself all the same

@@ -54,10 +54,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-fn with_client(
-    server: Option<String>,
-    call: impl AsyncFnOnce(&Client) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+fn with_client(server: Option<String>, call: impl AsyncFnOnce(&Client) -> Result<(), Failure>) -> Result<(), Failure> {
     let client = Client::new(server)?;
     block_on(call(&client))
 }

@@ -48,7 +48,8 @@ pub(crate) fn list(format: Format, answer: &Value, fields: &[&str]) -> Result<()
         return json(answer);
     }
     let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let short = |value: &Value| mainspring_model::text::excerpt(&cell(value).replace(['\n', '\r'], " "), CELL_CHARS_MAX);
+    let short =
+        |value: &Value| mainspring_model::text::excerpt(&cell(value).replace(['\n', '\r'], " "), CELL_CHARS_MAX);
     let rows = items.iter().map(|item| fields.iter().map(|field| short(&item[*field])).collect()).collect();
     table(&fields.iter().map(|field| heading(field)).collect::<Vec<_>>(), rows)?;
     match answer["nextCursor"].as_str() {
@@ -89,7 +90,8 @@ fn cell(value: &Value) -> String {
 /// Aligned, two spaces apart, nothing behind the last column.
 fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max().unwrap_or(0);
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for row in rows {

@@ -146,8 +146,10 @@ async fn a_long_body_is_cut_and_not_fetched_to_its_end() {
 #[tokio::test]
 async fn a_request_carries_its_attempt_and_its_key() {
     let witness = witness(Answer::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())).await;
-    let payload =
-        format!(r#"{{"url": "http://127.0.0.1:{}/x", "headers": {{"X-Team": "a"}}, "body": {{"n": 1}}}}"#, witness.port);
+    let payload = format!(
+        r#"{{"url": "http://127.0.0.1:{}/x", "headers": {{"X-Team": "a"}}, "body": {{"n": 1}}}}"#,
+        witness.port
+    );
     assert_eq!(handler(&["127.0.0.1"]).call(&facts(payload)).await, Verdict::done());
     let request = witness.requests.lock().expect("no panic")[0].to_ascii_lowercase();
     for part in [

@@ -102,7 +102,9 @@ async fn a_cancelled_tree_is_gone_within_its_grace_and_a_second() {
 }
 
 /// The future, and when it ended.
-fn noted(future: impl Future<Output = ()> + Send) -> (std::sync::Arc<Mutex<Option<Instant>>>, impl Future<Output = ()> + Send) {
+fn noted(
+    future: impl Future<Output = ()> + Send,
+) -> (std::sync::Arc<Mutex<Option<Instant>>>, impl Future<Output = ()> + Send) {
     let at = std::sync::Arc::new(Mutex::new(None));
     let note = at.clone();
     (at, async move {

@@ -58,8 +58,10 @@ pub(crate) async fn run(args: Bench, format: Format) -> Result<(), Failure> {
         Format::Json => {
             let items: Vec<_> = rows
                 .iter()
-                .map(|row| json!({ "what": row.what, "jobs": row.jobs, "ms": row.took.as_millis() as u64,
-                                   "perSecond": per_second(row).round() }))
+                .map(|row| {
+                    json!({ "what": row.what, "jobs": row.jobs, "ms": row.took.as_millis() as u64,
+                                   "perSecond": per_second(row).round() })
+                })
                 .collect();
             print::json(&json!({ "items": items }))
         }

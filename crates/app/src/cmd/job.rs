@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn events_are_read_across_cuts() {
         let mut events = Events::default();
-        let text = ": hello\n\nevent: output\nid: 3\ndata: {\"text\":\r\ndata: \"任\"}\n\nevent:end\ndata:x\n\n".as_bytes();
+        let text =
+            ": hello\n\nevent: output\nid: 3\ndata: {\"text\":\r\ndata: \"任\"}\n\nevent:end\ndata:x\n\n".as_bytes();
         let mut seen = Vec::new();
         for byte in text {
             seen.extend(events.read(std::slice::from_ref(byte)));

@@ -7,18 +7,8 @@ use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
 
-const FIELDS: [&str; 10] = [
-    "name",
-    "concurrency",
-    "queueCapacity",
-    "paused",
-    "whenFull",
-    "running",
-    "held",
-    "queued",
-    "zombies",
-    "oldestDue",
-];
+const FIELDS: [&str; 10] =
+    ["name", "concurrency", "queueCapacity", "paused", "whenFull", "running", "held", "queued", "zombies", "oldestDue"];
 
 pub(crate) async fn run(command: Pool, client: &Client, format: Format) -> Result<(), Failure> {
     match command {

@@ -20,8 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
-use crate::config::sources::layers_of;
 use crate::config::Config;
+use crate::config::sources::layers_of;
 use crate::failure::{Exit, Failure};
 use crate::probes::{self, Witness};
 use crate::signals::StopSignals;
@@ -93,8 +93,11 @@ fn handlers(config: &Config, clock: Arc<dyn Clock>) -> Result<Registry, Failure>
     }
     for command in &config.commands {
         let template = command.handler.template();
-        let description =
-            if command.description.is_empty() { format!("Runs {}", template.program) } else { command.description.clone() };
+        let description = if command.description.is_empty() {
+            format!("Runs {}", template.program)
+        } else {
+            command.description.clone()
+        };
         registry.add(template.name.clone(), "command", &description, Arc::new(command.handler.clone()));
     }
     if let Some(probes) = &config.probes {
@@ -185,9 +188,9 @@ fn say_hello(address: SocketAddr, place: &str, config: &Config) {
     let server = if address.port() == 8700 { String::new() } else { format!(" --server http://{address}") };
     let first = match (&config.probes, config.tasks.first()) {
         (_, Some((code, _))) => format!("mainspring submit {code} --wait{server}"),
-        (Some(_), None) => format!(
-            "mainspring task create hello --handler probe.ok{server} && mainspring submit hello --wait{server}"
-        ),
+        (Some(_), None) => {
+            format!("mainspring task create hello --handler probe.ok{server} && mainspring submit hello --wait{server}")
+        }
         (None, None) => format!(
             "mainspring task create hello --handler http{server} && \
              mainspring submit hello --payload '{{\"url\": \"https://example.com/\"}}' --wait{server}"

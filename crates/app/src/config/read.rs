@@ -48,9 +48,10 @@ impl<'a> Reader<'a> {
     /// A value that the rules of the product refuse, said for this place.
     pub(super) fn refuse(&mut self, place: &str, refused: &Refused) {
         let place = match &self.values {
-            Values::Layers(layers) => {
-                layers.values.get(place).map_or_else(|| place.to_owned(), |layered| format!("{}: {place}", layered.origin))
-            }
+            Values::Layers(layers) => layers
+                .values
+                .get(place)
+                .map_or_else(|| place.to_owned(), |layered| format!("{}: {place}", layered.origin)),
             Values::Entry { place, .. } => place.clone(),
         };
         if refused.errors.is_empty() {

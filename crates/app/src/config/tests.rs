@@ -136,7 +136,8 @@ fn manual_with_examples() -> String {
     for line in DEFAULTS.lines() {
         let bare = line.strip_prefix("# ").unwrap_or(line);
         in_example = bare.starts_with("[[") || (in_example && line.starts_with('#'));
-        let is_entry = in_example && (bare.starts_with("[[") || bare.split_once(" = ").is_some_and(|(key, _)| is_key(key)));
+        let is_entry =
+            in_example && (bare.starts_with("[[") || bare.split_once(" = ").is_some_and(|(key, _)| is_key(key)));
         text.push_str(if is_entry { bare } else { line });
         text.push('\n');
     }

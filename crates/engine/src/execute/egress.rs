@@ -25,7 +25,8 @@ impl FromStr for Allowed {
 
     fn from_str(text: &str) -> Result<Allowed, Refused> {
         let bad = |why: &str| {
-            let detail = format!("`{}` {why}: write a host, an address or a range such as 10.0.0.0/8", excerpt(text, 60));
+            let detail =
+                format!("`{}` {why}: write a host, an address or a range such as 10.0.0.0/8", excerpt(text, 60));
             Refused::field("allow", "NOT_A_HOST", detail)
         };
         let (address, prefix) = match text.split_once('/') {
@@ -41,7 +42,8 @@ impl FromStr for Allowed {
             };
             return Ok(Allowed::Range { network, prefix_bits });
         }
-        let is_name = !address.is_empty() && address.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'));
+        let is_name =
+            !address.is_empty() && address.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_'));
         if prefix.is_some() || !is_name {
             return Err(bad("is not a host"));
         }

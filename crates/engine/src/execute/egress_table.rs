@@ -140,9 +140,7 @@ fn one_bad_address_condemns_a_name() {
 
 #[test]
 fn an_operator_opens_hosts_addresses_and_ranges() {
-    let guard = |allow: &[&str]| {
-        Egress::new(allow.iter().map(|text| text.parse().expect("an entry")).collect())
-    };
+    let guard = |allow: &[&str]| Egress::new(allow.iter().map(|text| text.parse().expect("an entry")).collect());
     let check = |allow: &[&str], url: &str, open: bool| {
         assert_eq!(guard(allow).check_url(url).is_ok(), open, "{allow:?} {url}");
     };

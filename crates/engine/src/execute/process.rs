@@ -113,8 +113,8 @@ impl CommandHandler {
     }
 
     fn start(&self, facts: &JobFacts) -> Result<(Child, UnixStream, Order), End> {
-        let args = template::fill(&self.arguments, facts)
-            .map_err(|reason| End::NotStarted { for_good: true, reason })?;
+        let args =
+            template::fill(&self.arguments, facts).map_err(|reason| End::NotStarted { for_good: true, reason })?;
         let order = Order {
             program: self.template.program.clone(),
             args,
@@ -174,7 +174,8 @@ impl CommandHandler {
                     tokio::join!(stdout.read(out, say), stderr.read(err, say));
                 }
             };
-            let (mut reading, mut following) = (std::pin::pin!(reading), std::pin::pin!(self.follow(line, order, stop)));
+            let (mut reading, mut following) =
+                (std::pin::pin!(reading), std::pin::pin!(self.follow(line, order, stop)));
             tokio::select! {
                 biased;
                 outcome = &mut following => {
@@ -311,8 +312,7 @@ mod tests {
     #[test]
     fn an_end_means_a_verdict() {
         let check = |end: End, stderr: &str, expect: Verdict| {
-            let ended =
-                ProgramEnd { end, stopped: false, stdout: "out".to_owned(), stderr_line: stderr.to_owned() };
+            let ended = ProgramEnd { end, stopped: false, stdout: "out".to_owned(), stderr_line: stderr.to_owned() };
             assert_eq!(ended.verdict(), expect);
         };
         check(End::Exited(0), "a warning", Verdict::done_with("out"));

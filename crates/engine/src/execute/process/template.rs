@@ -137,7 +137,10 @@ impl Argument {
                 continue;
             }
             let Some((word, after)) = found.strip_prefix('{').and_then(|open| open.split_once('}')) else {
-                return bad("PLACEHOLDER", format!("`{text}`: write {{{{ and }}}} for braces that stand for themselves"));
+                return bad(
+                    "PLACEHOLDER",
+                    format!("`{text}`: write {{{{ and }}}} for braces that stand for themselves"),
+                );
             };
             let Some(piece) = Piece::parse(word) else {
                 let known = "{payload}, {payload.FIELD}, {jobId}, {attempt}, {fence}, {bizId}";
@@ -242,7 +245,11 @@ mod tests {
         check(&["", "plain"], "null", &["", "plain"]);
         check(&["{jobId}-{attempt}-{fence}", "{bizId}"], "null", &["7-2-3", "订单 42"]);
         check(&["{payload}"], r#"{"a": 1}"#, &[r#"{"a": 1}"#]);
-        check(&["--to={payload.to}"], r#"{"to": "; rm -rf / $(id) `id` | x\ny"}"#, &["--to=; rm -rf / $(id) `id` | x\ny"]);
+        check(
+            &["--to={payload.to}"],
+            r#"{"to": "; rm -rf / $(id) `id` | x\ny"}"#,
+            &["--to=; rm -rf / $(id) `id` | x\ny"],
+        );
         check(&["--n={payload.n}"], r#"{"n": -5}"#, &["--n=-5"]);
         check(&["--", "{payload.f}"], r#"{"f": "-o"}"#, &["--", "-o"]);
         check(&["{payload.l}"], r#"{"l": [1, "x"]}"#, &[r#"[1,"x"]"#]);
