@@ -3,8 +3,13 @@
 //!
 //! Deadlines are kept elsewhere (`watch`), on threads that bodies cannot starve.
 
+pub mod egress;
+#[cfg(feature = "http")]
+pub mod http;
 mod live;
 mod panic;
+pub mod process;
+pub mod shim;
 mod watch;
 
 use std::sync::Arc;
