@@ -1,5 +1,7 @@
 //! Commands under their keeper, with real processes: what is left of a tree, and what is made of its end.
 
+#![expect(clippy::disallowed_methods, reason = "real processes take real time")]
+
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
