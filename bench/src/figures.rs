@@ -21,8 +21,4 @@ impl Figures {
     pub(crate) fn add(&mut self, other: Figures) {
         self.0.extend(other.0);
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), *value))
-    }
 }

@@ -204,7 +204,8 @@ impl Driver<'_> {
         for entry in fs::read_dir(self.records_dir())? {
             let bytes = fs::read(entry?.path())?;
             let (words, _) = bytes.as_chunks::<8>();
-            records.extend(words.chunks_exact(2).map(|pair| (u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]))));
+            records
+                .extend(words.chunks_exact(2).map(|pair| (u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]))));
         }
         Ok(records)
     }

@@ -45,8 +45,7 @@ pub(crate) fn one_line(scenario: Scenario, figures: &Figures) -> String {
     let of_table = ROWS.iter().filter(|row| row.scenario == scenario).map(|row| row.figure);
     let of_limits = LIMITS.iter().filter(|_| scenario == Scenario::Limits).map(|(figure, _)| *figure);
     let known = of_table.chain(of_limits).chain(["foreign_percent"]);
-    let shown: Vec<String> =
-        known.filter_map(|name| Some(format!("{name} {}", number(figures.get(name)?)))).collect();
+    let shown: Vec<String> = known.filter_map(|name| Some(format!("{name} {}", number(figures.get(name)?)))).collect();
     shown.join(", ")
 }
 
@@ -138,7 +137,7 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
         let middle = values.len() / 2;
-        let median = if values.len() % 2 == 0 { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] };
+        let median = if values.len().is_multiple_of(2) { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] };
         Some(Spread { min, median, max })
     }
 
