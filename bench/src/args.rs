@@ -134,6 +134,13 @@ impl Scenario {
     }
 }
 
+impl Sizes {
+    /// Rows that a database is filled with.
+    pub(crate) fn rows(&self, scenario: Scenario) -> u64 {
+        if scenario == Scenario::Pages { self.page_rows } else { self.history }
+    }
+}
+
 impl Args {
     pub(crate) fn asked(&self) -> Vec<Scenario> {
         if self.scenarios.is_empty() { Scenario::value_variants().to_vec() } else { self.scenarios.clone() }

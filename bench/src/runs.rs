@@ -168,9 +168,9 @@ impl Bench<'_> {
         serde_json::from_slice(&output.stdout).context("reading the figures of a process")
     }
 
-    /// Filling takes much longer than copying, so each kind is filled once.
+    /// Filling takes much longer than copying, so each kind is filled once and kept until the end.
     fn copy_filled(&self, scenario: Scenario, fill: Fill, to: &Path) -> Result<()> {
-        let kind = self.dir.path().join(format!("{}-{fill:?}", scenario.name()));
+        let kind = self.dir.path().join(format!("{fill:?}-{}", self.args.sizes.rows(scenario)));
         if !database(&kind).exists() {
             std::fs::create_dir_all(&kind)?;
             self.process(scenario, Subject::Library, Step::Prefill(fill), &kind)?;

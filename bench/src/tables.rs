@@ -144,3 +144,26 @@ pub(crate) fn left(database: &Path) -> Result<u64> {
     let count: i64 = conn.query_row("SELECT count(*) FROM job_queue WHERE due <= ?1", [now_ms], |row| row.get(0))?;
     Ok(u64::try_from(count)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Host, database};
+
+    /// Rows that the product would not have written itself would measure something else.
+    #[tokio::test]
+    async fn filled_tables_keep_the_invariants_of_the_product() -> Result<()> {
+        for (kind, expect_left) in [(Fill::Finished, 0), (Fill::PastAndFuture, 0), (Fill::Waiting, 3_000)] {
+            let dir = tempfile::tempdir()?;
+            Host::start(dir.path(), 1).await?.stop().await?;
+            fill(&database(dir.path()), kind, 3_000)?;
+            assert_eq!(left(&database(dir.path()))?, expect_left, "{kind:?}");
+            let host = Host::start(dir.path(), 1).await?;
+            host.pause().await?;
+            let violations = host.jobs.engine().store().verify().await?;
+            assert!(violations.is_empty(), "{kind:?}: {violations:?}");
+            host.stop().await?;
+        }
+        Ok(())
+    }
+}

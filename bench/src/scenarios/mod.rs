@@ -94,7 +94,6 @@ async fn library(spec: &Spec) -> Result<Figures> {
 /// The engine makes the schema and declares the task; then the rows come.
 async fn prefill(spec: &Spec, fill: Fill) -> Result<Figures> {
     Host::start(&spec.dir, spec.sizes.slots).await?.stop().await?;
-    let rows = if spec.scenario == Scenario::Pages { spec.sizes.page_rows } else { spec.sizes.history };
-    tables::fill(&database(&spec.dir), fill, rows)?;
+    tables::fill(&database(&spec.dir), fill, spec.sizes.rows(spec.scenario))?;
     Ok(Figures::default())
 }
