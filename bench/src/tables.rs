@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use mainspring::{JobId, JobStatus, Priority, Timestamp};
 use mainspring_model::AttemptStatus;
+use mainspring_model::job::DeadCause;
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,15 @@ fn finished(conn: &Connection, rows: i64, now_ms: i64) -> Result<()> {
             transaction.prepare_cached(sql)?.execute(params![from, to, first, step, from_ms])?;
         }
         Ok(transaction.commit()?)
-    })
+    })?;
+    let cause = DeadCause::FailedForGood.code();
+    let failures = format!(
+        "INSERT INTO dead_job (job_id, task_code, cause, time)
+            SELECT id, task_code, {cause}, finish_time FROM async_task WHERE task_status = {failed};
+        INSERT INTO alert_event (kind, job_id, task_code, text, create_time)
+            SELECT 'JOB_FAILED', id, task_code, error_msg, finish_time FROM async_task WHERE task_status = {failed}"
+    );
+    conn.execute_batch(&failures).context("filling in what follows from failures")
 }
 
 fn queued(conn: &Connection, rows: i64, now_ms: i64, due_ms: i64, held: i64) -> Result<()> {
