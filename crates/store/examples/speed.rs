@@ -80,7 +80,9 @@ fn main() {
                 }
             }
             let mut cursor = 0;
+            let mut claim_us = 0;
             while done < n {
+                let at = Instant::now();
                 let held: Vec<(JobId, Fence)> = if claim {
                     let to = (cursor + 250).min(all.len());
                     let s = all[cursor..to].to_vec();
@@ -100,6 +102,7 @@ fn main() {
                         .map(|c| (c.id, c.fence))
                         .collect()
                 };
+                claim_us += at.elapsed().as_micros();
                 done += held.len() as i64;
                 let settlements = held
                     .into_iter()

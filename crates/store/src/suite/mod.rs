@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod claim;
+pub mod differential;
 pub mod finish;
 pub mod lists;
 pub mod rescue;
