@@ -6,6 +6,7 @@
 
 mod admin;
 mod lists;
+mod nodes;
 mod pipeline;
 mod verify;
 

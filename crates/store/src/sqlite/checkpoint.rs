@@ -13,8 +13,9 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 
+use super::fault::trouble_of;
 use super::{open_connection, pragmas::Role};
-use crate::OpenError;
+use crate::{OpenError, Trouble};
 
 /// The thread copies when the log has grown by this many pages (4 MB).
 const BACKGROUND_PAGES: u32 = 1_000;
@@ -60,9 +61,12 @@ impl Policy {
 }
 
 fn checkpoint(conn: &Connection, mode: CheckpointMode) {
-    if let Err(error) = conn.wal_checkpoint_v2(None::<&str>, mode) {
+    match conn.wal_checkpoint_v2(None::<&str>, mode) {
+        Ok(_) => {}
+        // The other one copies at this moment.
+        Err(error) if trouble_of(&error) == Trouble::Unavailable => {}
         // Nothing is lost: the log grows and the next checkpoint tries again.
-        tracing::warn!(%error, "a checkpoint failed");
+        Err(error) => tracing::warn!(%error, "a checkpoint failed"),
     }
 }
 
