@@ -264,7 +264,6 @@ impl Data {
             (task.switch, task.update_time) = (TaskSwitch::Disabled, now);
             task.version += 1;
             self.alerts.push(Alert { kind: "TASK_STOPPED", job: settlement.held.id });
-            self.audit(format!("task:{}", settlement.task));
         }
     }
 }

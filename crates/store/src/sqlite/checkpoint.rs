@@ -107,3 +107,27 @@ impl Drop for Checkpointer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_is_asked_once_per_growth_and_the_writer_copies_at_the_bound() {
+        let (wake, woken) = sync_channel(1);
+        let mut policy = Policy { log_pages: Arc::default(), asked_at_pages: 0, wake };
+        let conn = Connection::open_in_memory().expect("opens");
+        let mut check = |pages: u32, asks: bool| {
+            policy.log_pages.store(pages, Ordering::Relaxed);
+            policy.after_commit(&conn);
+            assert_eq!(woken.try_recv().is_ok(), asks, "at {pages} pages");
+        };
+        check(BACKGROUND_PAGES - 1, false);
+        check(BACKGROUND_PAGES, true);
+        check(BACKGROUND_PAGES + 1, false);
+        check(BACKGROUND_PAGES * 2, true);
+        check(WRITER_PAGES, false); // the writer did it itself
+        check(3, false); // the log began anew
+        check(BACKGROUND_PAGES, true);
+    }
+}
