@@ -11,9 +11,12 @@
 pub mod clock;
 mod error;
 pub mod memory;
+mod open;
 mod rows;
+mod rules;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
 use async_trait::async_trait;
@@ -23,7 +26,9 @@ use mainspring_model::{
 
 pub use error::{OpenError, StoreError, Trouble};
 pub use memory::MemoryStore;
+pub use open::open;
 pub use rows::*;
+pub use rules::check_filter;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

@@ -295,6 +295,8 @@ pub enum Operated {
     Done(Job),
     /// It moved on meanwhile: read again and judge anew.
     Moved,
+    /// Retry: the job's key was free and belongs to this live job now. Nothing was changed.
+    KeyTaken(JobId),
     Missing,
 }
 

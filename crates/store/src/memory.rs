@@ -1,3 +1,0 @@
-//! The reference store.
-#[derive(Debug)]
-pub struct MemoryStore;

@@ -1,0 +1,299 @@
+//! The reference store: plain maps behind one lock. It says what the verbs mean; the suite compares the others with it,
+//! and the simulation can run on it.
+//!
+//! **Invariant:** each verb holds the lock from its first read to its last write, so it is one transaction.
+//! Deliberately not here: speed, durability, bounds on what is kept.
+
+mod admin;
+mod lists;
+mod pipeline;
+mod verify;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use mainspring_model::job::{DeadCause, QueueEntry, QueueState};
+use mainspring_model::{
+    Attempt, AttemptId, BizId, Clock, Fence, Incarnation, Job, JobId, PoolName, Task, TaskCode, TaskDefinition,
+    Timestamp, Unique,
+};
+
+use crate::{
+    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, NewJob, NewNode,
+    NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled, Settlement, Started,
+    Store, StoreInfo, Submitted, TaskChange, Violation,
+};
+
+#[derive(Debug)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    data: Mutex<Data>,
+}
+
+#[derive(Debug, Default)]
+struct Data {
+    tasks: BTreeMap<TaskCode, Task>,
+    last_task_id: i64,
+    records: BTreeMap<JobId, Record>,
+    queue: BTreeMap<JobId, Queued>,
+    keys: BTreeMap<(BizId, TaskCode), JobId>,
+    attempts: BTreeMap<AttemptId, Attempt>,
+    output: BTreeMap<(AttemptId, u32), OutputChunk>,
+    dead: BTreeMap<JobId, Dead>,
+    alerts: Vec<Alert>,
+    nodes: BTreeMap<Incarnation, NodeRow>,
+    pools: BTreeMap<PoolName, PoolSettings>,
+    audit: Vec<Audit>,
+    claims: u64,
+}
+
+/// `job.fence` is the record's own; `job.queue` is always `None` here.
+#[derive(Debug)]
+struct Record {
+    job: Job,
+    unique: Unique,
+    result: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Queued {
+    task: TaskCode,
+    due: Timestamp,
+    fence: Fence,
+    owner: Option<Incarnation>,
+    state: QueueState,
+    suspect: bool,
+}
+
+#[derive(Debug)]
+struct Dead {
+    task: TaskCode,
+    cause: DeadCause,
+    time: Timestamp,
+    open: bool,
+}
+
+#[derive(Debug)]
+struct Alert {
+    kind: &'static str,
+    job: JobId,
+}
+
+#[derive(Debug)]
+struct Audit {
+    object: String,
+}
+
+impl Data {
+    /// The job as people see it: the record, and where the queue has it.
+    fn job(&self, id: JobId) -> Option<Job> {
+        let mut job = self.records.get(&id)?.job.clone();
+        if let Some(queued) = self.queue.get(&id) {
+            job.fence = job.fence.max(queued.fence);
+            job.queue = Some(QueueEntry { state: queued.state, due: queued.due, owner: queued.owner });
+        }
+        Some(job)
+    }
+
+    fn audit(&mut self, object: String) {
+        self.audit.push(Audit { object });
+    }
+}
+
+impl MemoryStore {
+    pub fn new(clock: Arc<dyn Clock>) -> MemoryStore {
+        MemoryStore { clock, data: Mutex::default() }
+    }
+
+    fn data(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo { kind: "memory", place: "memory:".to_owned(), durability: Durability::Relaxed }
+    }
+
+    async fn now(&self) -> Result<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    async fn check_writable(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
+        Ok(self.data().join(&node, now))
+    }
+
+    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Result<bool> {
+        Ok(self.data().heartbeat(incarnation, now))
+    }
+
+    async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
+        self.data().leave(incarnation, now);
+        Ok(())
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeRow>> {
+        Ok(self.data().nodes())
+    }
+
+    async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
+        let mut data = self.data();
+        Ok(jobs.iter().map(|job| data.submit(owner, job)).collect())
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
+        Ok(self.data().claim(&request))
+    }
+
+    async fn give_back(&self, held: Vec<Held>, how: GiveBack, _now: Timestamp) -> Result<()> {
+        self.data().give_back(&held, how);
+        Ok(())
+    }
+
+    async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
+        Ok(self.data().unpark(&tasks))
+    }
+
+    async fn mark_started(&self, started: Vec<Started>) -> Result<Vec<bool>> {
+        let mut data = self.data();
+        Ok(started.iter().map(|start| data.mark_started(start)).collect())
+    }
+
+    async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()> {
+        let mut data = self.data();
+        for chunk in chunks {
+            let id = AttemptId { job: chunk.held.id, fence: chunk.held.fence };
+            data.output.entry((id, chunk.seq)).or_insert(chunk);
+        }
+        Ok(())
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
+        let mut data = self.data();
+        Ok(settlements.iter().map(|settlement| data.settle(settlement, now)).collect())
+    }
+
+    async fn tasks(&self) -> Result<Vec<Task>> {
+        Ok(self.data().tasks.values().cloned().collect())
+    }
+
+    async fn task(&self, code: &TaskCode) -> Result<Option<Task>> {
+        Ok(self.data().tasks.get(code).cloned())
+    }
+
+    async fn create_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        _by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        Ok(self.data().create_task(code, definition, now))
+    }
+
+    async fn update_task(
+        &self,
+        code: TaskCode,
+        version: i64,
+        definition: TaskDefinition,
+        _by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        Ok(self.data().update_task(&code, version, definition, now))
+    }
+
+    async fn switch_task(&self, code: TaskCode, enabled: bool, _by: String, now: Timestamp) -> Result<TaskChange> {
+        Ok(self.data().switch_task(&code, enabled, now))
+    }
+
+    async fn delete_task(
+        &self,
+        code: TaskCode,
+        version: Option<i64>,
+        _by: String,
+        _now: Timestamp,
+    ) -> Result<TaskChange> {
+        Ok(self.data().delete_task(&code, version))
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolSettings>> {
+        Ok(self.data().pools.values().cloned().collect())
+    }
+
+    async fn put_pool(&self, pool: PoolSettings, _by: String, _now: Timestamp) -> Result<()> {
+        let mut data = self.data();
+        data.audit(format!("pool:{}", pool.name));
+        data.pools.insert(pool.name.clone(), pool);
+        Ok(())
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<Job>> {
+        Ok(self.data().job(id))
+    }
+
+    async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>> {
+        Ok(self.data().jobs(&filter, limit, cursor.as_deref()))
+    }
+
+    async fn job_end(&self, id: JobId) -> Result<Option<JobEnd>> {
+        Ok(self.data().job_end(id))
+    }
+
+    async fn operate(&self, operate: Operate) -> Result<Operated> {
+        Ok(self.data().operate(&operate))
+    }
+
+    async fn attempts_of_job(&self, id: JobId, limit: u32) -> Result<Vec<Attempt>> {
+        Ok(self.data().attempts_of_job(id, limit))
+    }
+
+    async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
+        Ok(self.data().attempts_of_task(code, limit, cursor.as_deref()))
+    }
+
+    async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>> {
+        Ok(self.data().attempts.get(&id).cloned())
+    }
+
+    async fn output(&self, id: AttemptId, after: Option<u32>, limit: u32) -> Result<Vec<OutputChunk>> {
+        Ok(self.data().output(id, after, limit))
+    }
+
+    async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>> {
+        Ok(self.data().dead_jobs(task.as_ref(), limit, cursor.as_deref()))
+    }
+
+    async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount> {
+        Ok(self.data().live_jobs_of_task(code, cap))
+    }
+
+    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
+        Ok(self.data().backlog(cap))
+    }
+
+    async fn earliest_due(&self, pool: &PoolName) -> Result<Option<Timestamp>> {
+        Ok(self.data().earliest_due(pool))
+    }
+
+    async fn verify(&self) -> Result<Vec<Violation>> {
+        Ok(self.data().verify())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::clock::SystemClock;
+    use crate::suite::Subject;
+
+    async fn make() -> Subject {
+        Subject::new(super::MemoryStore::new(SystemClock::new()))
+    }
+
+    crate::store_suite!(suite => crate::memory::tests::make);
+}

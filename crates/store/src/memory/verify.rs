@@ -1,0 +1,55 @@
+//! The invariants that can be seen in the maps.
+
+use mainspring_model::{AttemptStatus, JobStatus, QueueState, Unique, limits};
+
+use super::Data;
+use crate::Violation;
+
+impl Data {
+    pub(super) fn verify(&self) -> Vec<Violation> {
+        let mut found = Vec::new();
+        let mut check = |holds: bool, invariant: &'static str, detail: String| {
+            if !holds {
+                found.push(Violation { invariant, detail });
+            }
+        };
+        for ((biz_id, task), id) in &self.keys {
+            let record = self.records.get(id);
+            check(record.is_some(), "INV-2", format!("key `{biz_id}` of task {task} points to no job"));
+            let held = record.is_none_or(|record| record.unique == Unique::Always || !record.job.status.is_final());
+            check(held, "INV-3", format!("key `{biz_id}` of task {task} is held by a final job"));
+        }
+        for (id, record) in &self.records {
+            let job = &record.job;
+            let queued = self.queue.get(id);
+            check(
+                queued.is_some() != job.status.is_final(),
+                if job.status.is_final() { "INV-8" } else { "INV-24" },
+                format!("job {id} is {} and {}", job.status, if queued.is_some() { "queued" } else { "not queued" }),
+            );
+            let fence = job.fence.max(queued.map_or(job.fence, |queued| queued.fence));
+            let newest = self.attempts_of_job(*id, 1).first().map_or(fence, |attempt| attempt.fence);
+            check(newest <= fence, "INV-5", format!("job {id} has fence {fence}, its attempts reach {newest}"));
+            check(job.lost_count <= limits::LOST_COUNT_MAX, "INV-18", format!("job {id} was lost too often"));
+            if matches!(job.status, JobStatus::Failed | JobStatus::Timeout) {
+                let told = self.alerts.iter().any(|alert| alert.job == *id && alert.kind == "JOB_FAILED");
+                check(told && self.dead.contains_key(id), "INV-27", format!("job {id} failed and nobody is told"));
+            }
+        }
+        for attempt in self.attempts.values().filter(|attempt| attempt.status == AttemptStatus::Running) {
+            let queued = self.queue.get(&attempt.job);
+            let held = queued.is_some_and(|row| row.state == QueueState::Started && row.fence == attempt.fence);
+            check(held, "INV-9", format!("attempt {}-{} is RUNNING, and nobody holds it", attempt.job, attempt.fence));
+        }
+        found.extend(self.reopened_without_audit());
+        found
+    }
+
+    /// A job that a person took up has the audit row of it.
+    fn reopened_without_audit(&self) -> impl Iterator<Item = Violation> {
+        let closed = self.dead.iter().filter(|(_, dead)| !dead.open);
+        closed.filter(|(id, _)| !self.audit.iter().any(|row| row.object == format!("job:{id}"))).map(|(id, _)| {
+            Violation { invariant: "INV-26", detail: format!("job {id} was reopened without an audit row") }
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Attempts and dead jobs, for people.
+
+use mainspring_model::job::DeadCause;
+use mainspring_model::{Attempt, AttemptId, JobId, TaskCode};
+use rusqlite::{Connection, params};
+
+use super::decode::{self, Columns, readable};
+use super::fault::Outcome;
+use super::sql;
+use crate::rules::{cursor_parts, next_cursor};
+use crate::{DeadJob, Page};
+
+pub(super) fn of_job(conn: &Connection, id: JobId, limit: u32) -> Outcome<Vec<Attempt>> {
+    let mut statement = conn.prepare_cached(sql::ATTEMPTS_OF_JOB)?;
+    readable(&mut statement.query(params![id.0, limit])?, decode::attempt)
+}
+
+pub(super) fn of_task(conn: &Connection, code: &TaskCode, limit: u32, cursor: Option<&str>) -> Outcome<Page<Attempt>> {
+    let [time, job, fence] = cursor_parts(cursor);
+    let mut statement = conn.prepare_cached(sql::ATTEMPTS_OF_TASK)?;
+    let mut rows = statement.query(params![code.as_str(), time, job, fence, limit.saturating_add(1)])?;
+    let mut items = readable(&mut rows, decode::attempt)?;
+    let next = next_cursor(&mut items, limit, |attempt: &Attempt| {
+        format!("{}:{}:{}", attempt.execute_time.as_ms(), attempt.job, attempt.fence)
+    });
+    Ok(Page { items, next })
+}
+
+pub(super) fn attempt(conn: &Connection, id: AttemptId) -> Outcome<Option<Attempt>> {
+    let mut statement = conn.prepare_cached(sql::ATTEMPT)?;
+    let mut rows = statement.query([id.job.0, id.fence.0])?;
+    rows.next()?.map(decode::attempt).transpose()
+}
+
+pub(super) fn dead_jobs(
+    conn: &Connection,
+    task: Option<&TaskCode>,
+    limit: u32,
+    cursor: Option<&str>,
+) -> Outcome<Page<DeadJob>> {
+    let [time, job] = cursor_parts(cursor);
+    let rows_max = limit.saturating_add(1);
+    let mut items = match task {
+        None => {
+            let mut statement = conn.prepare_cached(sql::DEAD_JOBS)?;
+            readable(&mut statement.query(params![time, job, rows_max])?, dead_job)?
+        }
+        Some(task) => {
+            let mut statement = conn.prepare_cached(sql::DEAD_JOBS_OF_TASK)?;
+            readable(&mut statement.query(params![time, job, rows_max, task.as_str()])?, dead_job)?
+        }
+    };
+    let next = next_cursor(&mut items, limit, |dead: &DeadJob| format!("{}:{}", dead.time.as_ms(), dead.id));
+    Ok(Page { items, next })
+}
+
+fn dead_job(row: &rusqlite::Row<'_>) -> Outcome<DeadJob> {
+    let mut c = Columns::of(row);
+    Ok(DeadJob {
+        id: JobId(c.take()?),
+        task: TaskCode::stored(c.text()?),
+        cause: c.coded("cause", DeadCause::from_code)?,
+        time: c.time()?,
+    })
+}

@@ -1,0 +1,120 @@
+//! Nodes: joining (and taking over what dead ones held), the heartbeat, leaving.
+//!
+//! One process owns an embedded database, so every other incarnation is dead when this one joins. A database that
+//! nodes share would first mark those GONE whose lease has expired; the take-over itself reads only that mark.
+
+use mainspring_model::decide::Next;
+use mainspring_model::{BizId, Fence, Incarnation, JobId, RetryRule, TaskCode, Timestamp, Unique};
+use rusqlite::{CachedStatement, Connection, params};
+
+use super::decode::{Columns, readable};
+use super::fault::{Fault, Outcome};
+use super::settle::settle;
+use super::sql;
+use crate::rules::{NodeEnd, Orphan, facts};
+use crate::{Held, Joined, NewNode, NodeRow, TakenOver};
+
+/// One process, one node.
+const NODE_NUMBER: u16 = 1;
+/// For people: who looks at the table sees whether the process lives.
+const LEASE_MS: i64 = 15_000;
+
+pub(super) fn join(conn: &Connection, node: &NewNode, now: Timestamp) -> Outcome<Joined> {
+    conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute([node.incarnation.0])?;
+    conn.prepare_cached(sql::NODE_JOIN)?.execute(params![
+        node.incarnation.0,
+        NODE_NUMBER,
+        node.host,
+        node.pid,
+        node.version,
+        now.as_ms(),
+        now.plus_ms(LEASE_MS).as_ms(),
+    ])?;
+    let started = held_by(&mut conn.prepare_cached(sql::QUEUE_STARTED_ORPHANS)?, [])?;
+    let released = conn.prepare_cached(sql::QUEUE_RELEASE_ORPHANS)?.execute([])? as u64;
+    let mut taken_over = TakenOver { released, ..TakenOver::default() };
+    for next in end_orphans(conn, &started, NodeEnd::Crash, now)? {
+        match next {
+            Next::Final { .. } => taken_over.dead += 1,
+            Next::Again { .. } => taken_over.lost += 1,
+        }
+    }
+    Ok(Joined { node_number: NODE_NUMBER, taken_over })
+}
+
+pub(super) fn heartbeat(conn: &Connection, incarnation: Incarnation, now: Timestamp) -> Outcome<bool> {
+    let row = [incarnation.0, now.as_ms(), now.plus_ms(LEASE_MS).as_ms()];
+    Ok(conn.prepare_cached(sql::NODE_HEARTBEAT)?.execute(row)? == 1)
+}
+
+pub(super) fn leave(conn: &Connection, incarnation: Incarnation, now: Timestamp) -> Outcome<()> {
+    conn.prepare_cached(sql::QUEUE_RELEASE_OWN)?.execute([incarnation.0])?;
+    let started = held_by(&mut conn.prepare_cached(sql::QUEUE_STARTED_OWN)?, [incarnation.0])?;
+    end_orphans(conn, &started, NodeEnd::Leave, now)?;
+    conn.prepare_cached(sql::NODE_GONE)?.execute([incarnation.0, now.as_ms()])?;
+    Ok(())
+}
+
+fn held_by(statement: &mut CachedStatement<'_>, params: impl rusqlite::Params) -> Outcome<Vec<Held>> {
+    let rows = statement.query_map(params, |row| Ok(Held { id: JobId(row.get(0)?), fence: Fence(row.get(1)?) }))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Settles each job for its dead node. One that cannot be read stays as it is and is shown in the log and by `verify`.
+fn end_orphans(conn: &Connection, started: &[Held], end: NodeEnd, now: Timestamp) -> Outcome<Vec<Next>> {
+    let mut settlements = Vec::with_capacity(started.len());
+    for held in started {
+        match read_orphan(conn, *held) {
+            Ok(orphan) => settlements.push(orphan.settlement(end, now)),
+            Err(Fault::Row(reason)) => tracing::error!(job = %held.id, reason, "a lost job cannot be read"),
+            Err(fault) => return Err(fault),
+        }
+    }
+    settle(conn, &settlements, now)?;
+    Ok(settlements.iter().map(|settlement| settlement.decision.next).collect())
+}
+
+fn read_orphan(conn: &Connection, held: Held) -> Outcome<Orphan> {
+    let mut statement = conn.prepare_cached(sql::LOSS_FACTS)?;
+    let mut rows = statement.query([held.id.0, held.fence.0])?;
+    let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
+    let mut c = Columns::of(row);
+    let task = TaskCode::stored(c.text()?);
+    let biz_id = c.opt_text()?.map(BizId::stored);
+    let unique = c.coded("unique mode", Unique::from_code)?;
+    let (retry_count, max_retry, lost_count) = (c.count()?, c.count()?, c.count()?);
+    let attempt = c.count()?;
+    let start_time = c.opt_time()?.unwrap_or_default();
+    let rules = match c.take::<Option<u32>>()? {
+        None => None,
+        Some(count) => {
+            let retry = RetryRule { count, base_ms: c.take()?, cap_ms: c.take()? };
+            Some((retry, c.word("fail strategy")?, c.word("on lost")?))
+        }
+    };
+    Ok(Orphan {
+        held,
+        task,
+        attempt,
+        node: row.get::<_, Option<u16>>(13)?.unwrap_or(NODE_NUMBER),
+        start_time,
+        live_key: biz_id.filter(|_| unique == Unique::Live),
+        facts: facts(retry_count, max_retry, lost_count, rules),
+    })
+}
+
+pub(super) fn nodes(conn: &Connection) -> Outcome<Vec<NodeRow>> {
+    let mut statement = conn.prepare_cached(sql::NODES)?;
+    readable(&mut statement.query([])?, |row| {
+        let mut c = Columns::of(row);
+        Ok(NodeRow {
+            incarnation: Incarnation(c.take()?),
+            number: c.take()?,
+            host: c.take()?,
+            pid: c.take()?,
+            version: c.take()?,
+            state: c.take()?,
+            heartbeat_at: c.time()?,
+        })
+    })
+}

@@ -1,0 +1,210 @@
+//! Write back: an outcome and all that follows from it, in one transaction.
+
+use mainspring_model::decide::{Budget, Next};
+use mainspring_model::job::DeadCause;
+use mainspring_model::{AttemptStatus, BizId, JobStatus, TaskCode, Timestamp};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+
+use super::decode::{coded, time};
+use super::fault::Outcome;
+use super::sql;
+use crate::rules::{alert_text, is_own_end, summary};
+use crate::{Held, Settled, Settlement};
+
+pub(super) fn settle(conn: &Connection, settlements: &[Settlement], now: Timestamp) -> Outcome<Vec<Settled>> {
+    let mut batch = Batch {
+        conn,
+        now,
+        queue_end: conn.prepare_cached(sql::QUEUE_END)?,
+        queue_again: conn.prepare_cached(sql::QUEUE_AGAIN)?,
+        job_settle: conn.prepare_cached(sql::JOB_SETTLE)?,
+        attempt_end: conn.prepare_cached(sql::ATTEMPT_END)?,
+        key_free: conn.prepare_cached(sql::KEY_FREE)?,
+    };
+    settlements.iter().map(|settlement| batch.settle(settlement)).collect()
+}
+
+struct Batch<'c> {
+    conn: &'c Connection,
+    now: Timestamp,
+    queue_end: CachedStatement<'c>,
+    queue_again: CachedStatement<'c>,
+    job_settle: CachedStatement<'c>,
+    attempt_end: CachedStatement<'c>,
+    key_free: CachedStatement<'c>,
+}
+
+/// What is kept of a result.
+struct Kept {
+    summary: Option<String>,
+    attachment: Option<i64>,
+}
+
+impl Batch<'_> {
+    fn settle(&mut self, settlement: &Settlement) -> Outcome<Settled> {
+        let Held { id, fence } = settlement.held;
+        let touched = match settlement.decision.next {
+            Next::Final { .. } => self.queue_end.execute([id.0, fence.0])?,
+            Next::Again { due, .. } => self.queue_again.execute([id.0, fence.0, due.as_ms()])?,
+        };
+        if touched == 0 {
+            return self.late(settlement);
+        }
+        let kept = self.keep_result(settlement)?;
+        self.write_record(settlement, &kept)?;
+        self.write_attempt(settlement, settlement.decision.attempt, &kept)?;
+        if let Next::Final { status, dead, stop_task } = settlement.decision.next {
+            if let Some(biz_id) = &settlement.live_key {
+                self.key_free.execute(params![biz_id.as_str(), settlement.task.as_str(), id.0])?;
+            }
+            if let Some(cause) = dead {
+                let text = alert_text(cause.as_str(), settlement.decision.error.as_deref());
+                write_death(self.conn, settlement.held, &settlement.task, cause, &text, self.now)?;
+            }
+            if stop_task {
+                stop(self.conn, settlement, status, self.now)?;
+            }
+        }
+        Ok(Settled::Applied)
+    }
+
+    fn keep_result(&self, settlement: &Settlement) -> Outcome<Kept> {
+        let Some(result) = &settlement.decision.result else { return Ok(Kept { summary: None, attachment: None }) };
+        let (summary, cut) = summary(result);
+        let mut attachment = None;
+        if cut {
+            self.conn.prepare_cached(sql::ATTACHMENT_INSERT)?.execute(params!["result", result.as_bytes()])?;
+            attachment = Some(self.conn.last_insert_rowid());
+        }
+        Ok(Kept { summary: Some(summary), attachment })
+    }
+
+    fn write_record(&mut self, settlement: &Settlement, kept: &Kept) -> Outcome<()> {
+        let (status, failures, losses, finish_time, next_time) = match settlement.decision.next {
+            Next::Final { status, .. } => (status, 0, 0, Some(settlement.finish_time.as_ms()), None),
+            Next::Again { due, spends } => (
+                JobStatus::Pending,
+                i64::from(spends == Budget::Failure),
+                i64::from(spends == Budget::Loss),
+                None,
+                Some(due.as_ms()),
+            ),
+        };
+        self.job_settle.execute(params![
+            settlement.held.id.0,
+            status.code(),
+            failures,
+            losses,
+            settlement.attempt,
+            settlement.held.fence.0,
+            settlement.start_time.as_ms(),
+            finish_time,
+            next_time,
+            kept.summary,
+            kept.attachment,
+            settlement.decision.error,
+            self.now.as_ms(),
+        ])?;
+        Ok(())
+    }
+
+    fn write_attempt(&mut self, settlement: &Settlement, status: AttemptStatus, kept: &Kept) -> Outcome<()> {
+        self.attempt_end.execute(params![
+            settlement.held.id.0,
+            settlement.held.fence.0,
+            settlement.task.as_str(),
+            settlement.attempt,
+            settlement.node,
+            settlement.start_time.as_ms(),
+            settlement.finish_time.as_ms(),
+            status.code(),
+            settlement.finish_time.ms_since(settlement.start_time).max(0),
+            self.now.as_ms(),
+            kept.attachment,
+            kept.summary,
+            settlement.decision.error,
+        ])?;
+        Ok(())
+    }
+
+    /// The fence is gone. An attempt that somebody else ended keeps its end; any other is kept as DISCARDED.
+    fn late(&mut self, settlement: &Settlement) -> Outcome<Settled> {
+        let Held { id, fence } = settlement.held;
+        let row = self
+            .conn
+            .prepare_cached(sql::ATTEMPT_ENDED)?
+            .query_row([id.0, fence.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
+            .optional()?;
+        let ended = match row {
+            None => None,
+            Some((status, finish)) => {
+                let status = coded("attempt status", status, AttemptStatus::from_code)?;
+                Some((status, finish.map(time))).filter(|(status, _)| *status != AttemptStatus::Running)
+            }
+        };
+        match ended {
+            Some((status, finish_time)) if is_own_end(status, finish_time, settlement) => Ok(Settled::AlreadyApplied),
+            Some(_) => Ok(Settled::Lost),
+            None => {
+                // Nobody was ever given a fence past the newest one: such a row would be a lie.
+                let newest: Option<i64> =
+                    self.conn.prepare_cached(sql::JOB_FENCE)?.query_row([id.0], |row| row.get(0)).optional()?;
+                if newest.is_some_and(|newest| fence.0 <= newest) {
+                    let kept = self.keep_result(settlement)?;
+                    self.write_attempt(settlement, AttemptStatus::Discarded, &kept)?;
+                }
+                Ok(Settled::Lost)
+            }
+        }
+    }
+}
+
+/// The job waits for a person, and people are told: with the outcome or not at all.
+pub(super) fn write_death(
+    conn: &Connection,
+    held: Held,
+    task: &TaskCode,
+    cause: DeadCause,
+    text: &str,
+    now: Timestamp,
+) -> Outcome<()> {
+    let row = params![held.id.0, task.as_str(), cause.code(), now.as_ms()];
+    conn.prepare_cached(sql::DEAD_INSERT)?.execute(row)?;
+    let row = params!["JOB_FAILED", held.id.0, task.as_str(), text, now.as_ms()];
+    conn.prepare_cached(sql::ALERT_INSERT)?.execute(row)?;
+    Ok(())
+}
+
+fn stop(conn: &Connection, settlement: &Settlement, status: JobStatus, now: Timestamp) -> Outcome<()> {
+    let task = &settlement.task;
+    let stopped =
+        conn.prepare_cached(sql::TASK_SET_SWITCH)?.execute(params![task.as_str(), "DISABLED", now.as_ms()])? == 1;
+    if stopped {
+        let text = format!("task `{task}` was stopped: its job {} ended {status}", settlement.held.id);
+        let row = params!["TASK_STOPPED", settlement.held.id.0, task.as_str(), text, now.as_ms()];
+        conn.prepare_cached(sql::ALERT_INSERT)?.execute(row)?;
+        write_audit(conn, now, "system", "disable", &format!("task:{task}"), &text)?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_audit(
+    conn: &Connection,
+    now: Timestamp,
+    who: &str,
+    what: &str,
+    object: &str,
+    detail: &str,
+) -> Outcome<()> {
+    conn.prepare_cached(sql::AUDIT_INSERT)?.execute(params![now.as_ms(), who, what, object, detail])?;
+    Ok(())
+}
+
+/// Frees the key of a job that ended otherwise than by settlement.
+pub(super) fn free_key(conn: &Connection, held: Held, task: &TaskCode, biz_id: Option<&BizId>) -> Outcome<()> {
+    if let Some(biz_id) = biz_id {
+        let row = params![biz_id.as_str(), task.as_str(), held.id.0];
+        conn.prepare_cached(sql::KEY_FREE)?.execute(row)?;
+    }
+    Ok(())
+}
