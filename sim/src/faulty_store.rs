@@ -187,7 +187,8 @@ impl Store for FaultyStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Answer<Claimed> {
-        self.call("claim", move |desk| desk.claim(request)).await
+        let answer = self.call("claim", move |desk| desk.claim(request)).await;
+        self.world.planted.retell_claim(answer)
     }
 
     async fn give_back(&self, held: Vec<Held>, how: GiveBack, now: Timestamp) -> Answer<()> {

@@ -102,6 +102,7 @@ pub(crate) struct GhostJob {
 pub(crate) struct GhostClaim {
     pub(crate) fence: Fence,
     pub(crate) owner: Incarnation,
+    pub(crate) since_ms: u64,
     pub(crate) start_written: bool,
 }
 

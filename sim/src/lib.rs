@@ -27,3 +27,10 @@ pub mod world;
 pub use ghost::Violation;
 pub use planted::Bug;
 pub use world::{Options, Report, StoreKind, run};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One thread runs a world: a poisoned lock means that a check itself panicked, and that is shown elsewhere.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

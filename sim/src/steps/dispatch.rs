@@ -56,9 +56,10 @@ impl Desk<'_> {
             self.violate("INV-18", detail);
         }
         let expected = Image { fence: before.fence.next(), queue: claimed_entry(due, request.owner), ..before };
+        let since_ms = self.now_ms();
         if let Some(job) = self.ghost.jobs.get_mut(&id) {
             job.newest_fence = claim.fence;
-            job.claim = Some(GhostClaim { fence: claim.fence, owner: request.owner, start_written: false });
+            job.claim = Some(GhostClaim { fence: claim.fence, owner: request.owner, since_ms, start_written: false });
         }
         self.judge("claim", id, expected);
     }
