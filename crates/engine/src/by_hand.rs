@@ -32,6 +32,11 @@ impl Core {
                 }
                 Operated::Moved => {}
                 Operated::Missing => return Err(no_such_job(id).into()),
+                Operated::KeyTaken(other) => {
+                    let detail = format!("the key of job {id} belongs to job {other} by now");
+                    let refused = Refused::new(Code::OperationNotAllowed, detail);
+                    return Err(refused.hint("wait for that job, or cancel it").into());
+                }
             }
         }
         let detail = format!("job {id} changes too fast to {operation} it");

@@ -329,8 +329,8 @@ async fn a_polite_stop_gives_back_what_did_not_start(jobs: Builder) {
     for _ in 0..5 {
         ids.push(jobs.submit("gated", &()).await.expect("stored").id);
     }
-    go.add_permits(1); // one body ends while the engine stops, the others never begin
-    let report = jobs.stop(LIMIT).await;
+    // The one body ends while the engine stops, the others never begin.
+    let (report, ()) = tokio::join!(jobs.stop(LIMIT), async { go.add_permits(1) });
     assert_eq!((report.given_up, report.unwritten), (0, 0), "{report:?}");
     let store = jobs.engine().store();
     for id in ids {

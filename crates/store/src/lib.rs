@@ -125,6 +125,3 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The invariants that can be seen in the database; empty when all hold.
     async fn verify(&self) -> Result<Vec<Violation>>;
 }
-pub fn check_filter(_f: &JobFilter) -> std::result::Result<(), mainspring_model::Refused> {
-    Ok(())
-}

@@ -291,6 +291,7 @@ pub struct Operate {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one answer to one person: a box would only be in the way")]
 pub enum Operated {
     Done(Job),
     /// It moved on meanwhile: read again and judge anew.

@@ -1,7 +1,7 @@
 //! What all stores decide alike, as functions of values: who gets a place in a claim, what a person's operation
 //! changes, how a loss is settled, which filters an index serves.
 
-use mainspring_model::decide::{Budget, Decision, Ended, Facts, Next, decide};
+use mainspring_model::decide::{Ended, Facts, decide};
 use mainspring_model::job::{Job, JobStatus};
 use mainspring_model::lifecycle::{JobEvent, next};
 use mainspring_model::operations::{JobOperation, on_job};
@@ -28,11 +28,11 @@ pub(crate) fn split(room: u32, waiting: [u32; PRIORITIES], turn: u64) -> [u32; P
             *taken = waiting.min(part);
             left -= *taken;
         }
-    } else if turn % u64::from(GUARANTEED_PART) == u64::from(GUARANTEED_PART) - 1 {
-        if let Some(lowest) = waiting.iter().rposition(|jobs| *jobs > 0) {
-            taken[lowest] = waiting[lowest].min(left);
-            left -= taken[lowest];
-        }
+    } else if turn % u64::from(GUARANTEED_PART) == u64::from(GUARANTEED_PART) - 1
+        && let Some(lowest) = waiting.iter().rposition(|jobs| *jobs > 0)
+    {
+        taken[lowest] = waiting[lowest].min(left);
+        left -= taken[lowest];
     }
     for (taken, waiting) in taken.iter_mut().zip(waiting) {
         let more = (waiting - *taken).min(left);
@@ -158,15 +158,11 @@ pub(crate) enum NodeEnd {
 
 impl Orphan {
     pub(crate) fn settlement(self, end: NodeEnd, now: Timestamp) -> Settlement {
-        let decision = match end {
-            NodeEnd::Crash => decide(Ended::Lost, &self.facts, now, 0),
-            NodeEnd::Leave => Decision {
-                attempt: AttemptStatus::Lost,
-                next: Next::Again { due: now, spends: Budget::Nothing },
-                result: None,
-                error: Some("given up at a polite stop".to_owned()),
-            },
+        let ended = match end {
+            NodeEnd::Crash => Ended::Lost,
+            NodeEnd::Leave => Ended::GivenUp,
         };
+        let decision = decide(ended, &self.facts, now, 0);
         Settlement {
             held: self.held,
             task: self.task,

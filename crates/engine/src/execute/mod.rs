@@ -3,8 +3,13 @@
 //!
 //! Deadlines are kept elsewhere (`watch`), on threads that bodies cannot starve.
 
+pub mod egress;
+#[cfg(feature = "http")]
+pub mod http;
 mod live;
 mod panic;
+pub mod process;
+pub mod shim;
 mod watch;
 
 use std::sync::Arc;
@@ -29,12 +34,16 @@ pub(crate) fn start(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim) {
     core.spawn_body(run_slot(core.clone(), pool, claim));
 }
 
-/// The pool's policy CALLER_RUNS: the submitter is the slot.
-pub(crate) async fn run_in_callers_task(core: &Arc<Core>, claim: Claim) {
+/// The pool's policy CALLER_RUNS: the submitter waits as if it did the work itself. It may go away; the job runs on.
+pub(crate) async fn run_for_caller(core: &Arc<Core>, claim: Claim) {
     let Some(pool) = core.pools.get(&claim.pool) else { return };
-    if run_one(core, &pool, claim).await == Slot::Kept {
-        free_slot(core, &pool);
-    }
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    let slot = run_slot(core.clone(), pool, claim);
+    core.spawn_body(async move {
+        slot.await;
+        drop(ended);
+    });
+    let _ = end.await;
 }
 
 /// What became of the slot in which an attempt ran.

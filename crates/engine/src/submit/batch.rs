@@ -17,6 +17,7 @@ use super::{Receipt, fresh_claim};
 use crate::core::Core;
 use crate::dispatch::Place;
 use crate::error::{Error, RETRY_AFTER};
+use crate::execute;
 use crate::locked;
 
 /// A receipt, and the job itself when the caller is to run it.
@@ -94,7 +95,11 @@ pub(crate) async fn write_gathered(core: Arc<Core>) {
         for ((place, answer), (receipt, claim)) in answers.into_iter().zip(stored) {
             let claim = if matches!(place, Place::Full(_)) { claim } else { None };
             // A caller that went away has its job all the same: the commit counts.
-            let _ = answer.send(receipt.map(|receipt| (receipt, claim)));
+            if let Err(Ok((_, Some(claim)))) = answer.send(receipt.map(|receipt| (receipt, claim)))
+                && let Some(pool) = core.pools.get(&claim.pool)
+            {
+                execute::start(&core, pool, claim);
+            }
         }
     }
 }

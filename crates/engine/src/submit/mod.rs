@@ -26,7 +26,7 @@ impl Core {
         drop(permit);
         let (receipt, claim) = answer?;
         if let Some(claim) = claim {
-            execute::run_in_callers_task(self, claim).await; // the pool's policy CALLER_RUNS
+            execute::run_for_caller(self, claim).await; // the pool's policy CALLER_RUNS
         }
         Ok(receipt)
     }

@@ -156,6 +156,12 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
+        let data = self.data();
+        let own = data.queue.iter().filter(|(_, queued)| queued.owner == Some(owner));
+        Ok(own.map(|(id, queued)| Held { id: *id, fence: queued.fence }).collect())
+    }
+
     async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
         Ok(self.data().unpark(&tasks))
     }

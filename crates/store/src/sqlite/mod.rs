@@ -197,6 +197,11 @@ impl Store for SqliteStore {
         self.write("give_back", move |conn| claim::give_back(conn, &held, how)).await
     }
 
+    /// Asked of the writer, behind whatever is still on its way: a reader could answer with the state before it.
+    async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
+        self.write("held", move |conn| nodes::held(conn, owner)).await
+    }
+
     async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
         self.write("unpark", move |conn| claim::unpark(conn, &tasks)).await
     }

@@ -55,6 +55,10 @@ pub(super) fn leave(conn: &Connection, incarnation: Incarnation, now: Timestamp)
     Ok(())
 }
 
+pub(super) fn held(conn: &Connection, owner: Incarnation) -> Outcome<Vec<Held>> {
+    held_by(&mut conn.prepare_cached(sql::QUEUE_HELD)?, [owner.0])
+}
+
 fn held_by(statement: &mut CachedStatement<'_>, params: impl rusqlite::Params) -> Outcome<Vec<Held>> {
     let rows = statement.query_map(params, |row| Ok(Held { id: JobId(row.get(0)?), fence: Fence(row.get(1)?) }))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -70,6 +70,7 @@ statements! {
     QUEUE_DUE_NOW = "queue_due_now";
     QUEUE_END = "queue_end";
     QUEUE_GIVE_BACK = "queue_give_back";
+    QUEUE_HELD = "queue_held";
     QUEUE_INSERT = "queue_insert";
     QUEUE_NEXT_DUE = "queue_next_due";
     QUEUE_NEXT_POOL = "queue_next_pool";

@@ -39,10 +39,10 @@ impl<'j> Batch<'_, 'j> {
             let known = self.conn.prepare_cached(sql::JOB_EXISTS)?.exists([job.id.0])?;
             return Ok(if known { Submitted::Stored } else { Submitted::Refused(refused_task(code, &job.task)) });
         }
-        if let Some(biz_id) = &job.biz_id {
-            if let Some(answer) = self.take_key(job, biz_id)? {
-                return Ok(answer);
-            }
+        if let Some(biz_id) = &job.biz_id
+            && let Some(answer) = self.take_key(job, biz_id)?
+        {
+            return Ok(answer);
         }
         let attachment = match &job.payload {
             Some(payload) if payload.len() > limits::PAYLOAD_INLINE_BYTES_MAX => {

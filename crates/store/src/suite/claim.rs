@@ -102,3 +102,13 @@ pub async fn the_next_due_time_is_told(world: &World) {
     let earliest = world.store.earliest_due(&PoolName::default_pool()).await.expect("reads");
     assert_eq!(earliest, Some(at(400)));
 }
+
+pub async fn a_node_can_ask_what_it_holds(world: &World) {
+    world.stored((1..=4).map(new_job).collect()).await;
+    let claims = world.claim(3, T0).await.jobs;
+    world.start(&claims[0], at(5)).await;
+    world.store.give_back(vec![held(&claims[1])], GiveBack::Release, T0).await.expect("gives back");
+    let own = world.store.held(NODE).await.expect("reads");
+    assert_eq!(own, [held(&claims[0]), held(&claims[2])]);
+    assert_eq!(world.store.held(Incarnation(99)).await.expect("reads"), []);
+}

@@ -66,6 +66,7 @@ macro_rules! store_suite {
                     giving_back_needs_the_fence,
                     a_parked_job_rests_until_its_task_is_known,
                     the_next_due_time_is_told,
+                    a_node_can_ask_what_it_holds,
                 }
                 finish {
                     a_started_job_is_executing,

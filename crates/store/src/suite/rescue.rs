@@ -92,8 +92,8 @@ pub async fn a_polite_leave_spends_nothing(world: &World) {
     world.store.leave(NODE, at(10)).await.expect("leaves");
     assert_eq!(world.store.nodes().await.expect("reads")[0].state, "GONE");
     let attempt = world.attempt(held(&claims[1])).await.expect("is kept");
-    assert_eq!(attempt.status, AttemptStatus::Lost);
-    assert_eq!(attempt.error_message.as_deref(), Some("given up at a polite stop"));
+    assert_eq!(attempt.status, AttemptStatus::Cancelled);
+    assert_eq!(attempt.error_message.as_deref(), Some("given up at a polite stop of its node"));
     world.join(NEXT, at(20)).await;
     let next = world.claim_as(NEXT, 2, at(20)).await.jobs;
     let seen: Vec<_> =

@@ -34,6 +34,58 @@ impl World {
         world
     }
 
+    /// Without the task and the node: the store has been used before.
+    pub fn of(subject: &Subject) -> World {
+        World { store: Arc::clone(&subject.store) }
+    }
+
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// A history: of each ten jobs one fails, one waits for its retry, one runs, one is left in the queue.
+    pub async fn fill(&self, jobs: i64) {
+        self.submit_plain(1..=jobs).await;
+        let room = u32::try_from(jobs * 9 / 10).expect("few");
+        let claims = self.claim(room, T0).await.jobs;
+        for (row, claim) in claims.iter().enumerate() {
+            match row % 10 {
+                0 => drop(self.settle(settlement(claim, failed(false))).await),
+                1 => drop(self.settle(settlement(claim, again(AttemptStatus::Failed, at(99), Budget::Failure))).await),
+                2 => drop(self.start(claim, at(5)).await),
+                _ => drop(self.settle(settlement(claim, done(Some("ok")))).await),
+            }
+        }
+    }
+
+    pub async fn try_submit(&self, ids: std::ops::RangeInclusive<i64>) -> Result<(), crate::StoreError> {
+        self.store.submit(NODE, ids.map(new_job).collect()).await.map(|_| ())
+    }
+
+    pub async fn submit_plain(&self, ids: std::ops::RangeInclusive<i64>) {
+        self.stored(ids.map(new_job).collect()).await;
+    }
+
+    pub async fn claim_ids(&self, jobs_max: u32) -> Vec<i64> {
+        self.claim(jobs_max, T0).await.jobs.iter().map(|claim| claim.id.0).collect()
+    }
+
+    pub async fn all_jobs(&self) -> Vec<Job> {
+        let (mut jobs, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = self.store.jobs(crate::JobFilter::default(), 1_000, cursor).await.expect("reads");
+            jobs.extend(page.items);
+            cursor = page.next;
+            if cursor.is_none() {
+                return jobs;
+            }
+        }
+    }
+
+    pub async fn listed_ids(&self) -> Vec<i64> {
+        self.all_jobs().await.iter().map(|job| job.id.0).collect()
+    }
+
     pub(crate) async fn create(&self, code: &str, definition: TaskDefinition) {
         let change = self.store.create_task(task(code), definition, "ann".to_owned(), T0).await.expect("creates");
         assert!(matches!(change, TaskChange::Written(_)), "{change:?}");

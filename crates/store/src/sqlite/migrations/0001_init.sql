@@ -72,8 +72,8 @@ CREATE TABLE async_task (
 ) STRICT;
 CREATE INDEX async_task_by_task ON async_task (task_code, id);
 -- Partial: a job that succeeds never touches these two.
-CREATE INDEX async_task_by_status ON async_task (task_status, id) WHERE task_status IN (3, 4, 5, 7);
-CREATE INDEX async_task_by_status_task ON async_task (task_status, task_code, id) WHERE task_status IN (3, 4, 5, 7);
+CREATE INDEX async_task_by_status ON async_task (task_status, id) WHERE task_status > 2 AND task_status <> 6;
+CREATE INDEX async_task_by_status_task ON async_task (task_status, task_code, id) WHERE task_status > 2 AND task_status <> 6;
 
 CREATE TABLE job_key (
     biz_id     TEXT    NOT NULL,
@@ -98,7 +98,7 @@ CREATE TABLE job_queue (
 ) STRICT;
 -- A job that is claimed by its own insert never enters it.
 CREATE INDEX job_queue_due ON job_queue (pool, priority, due) WHERE owner IS NULL AND state = 0;
-CREATE INDEX job_queue_state ON job_queue (state) WHERE state IN (2, 3);
+CREATE INDEX job_queue_state ON job_queue (state) WHERE state > 1;
 
 CREATE TABLE task_execution_log (
     job_id         INTEGER NOT NULL,

@@ -1,4 +1,4 @@
 -- Jobs that ended without success, newest first. Called by jobs.
 -- Partial index async_task_by_status, backwards.
 SELECT id, task_code, task_status, pool, trigger_type FROM async_task INDEXED BY async_task_by_status
-WHERE task_status IN (3, 4, 5, 7) AND task_status = ?4 AND id >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3
+WHERE task_status > 2 AND task_status <> 6 AND task_status = ?4 AND id >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3

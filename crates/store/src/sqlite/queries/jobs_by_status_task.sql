@@ -1,5 +1,5 @@
 -- Jobs of one task that ended without success, newest first. Called by jobs.
 -- Partial index async_task_by_status_task, backwards.
 SELECT id, task_code, task_status, pool, trigger_type FROM async_task INDEXED BY async_task_by_status_task
-WHERE task_status IN (3, 4, 5, 7) AND task_status = ?4 AND task_code = ?5 AND id >= ?1 AND id < ?2
+WHERE task_status > 2 AND task_status <> 6 AND task_status = ?4 AND task_code = ?5 AND id >= ?1 AND id < ?2
 ORDER BY id DESC LIMIT ?3

@@ -1,5 +1,5 @@
 -- Started and parked jobs per pool, at most as many as asked. Called by backlog.
 -- Partial index job_queue_state.
 SELECT pool, count(*), min(due) FROM (
-    SELECT pool, due FROM job_queue INDEXED BY job_queue_state WHERE state IN (2, 3) AND state = ?1 LIMIT ?2)
+    SELECT pool, due FROM job_queue INDEXED BY job_queue_state WHERE state > 1 AND state = ?1 LIMIT ?2)
 GROUP BY pool ORDER BY pool

@@ -3,6 +3,6 @@
 SELECT 'job ' || t.id || ' failed without '
        || iif(d.job_id IS NULL, 'an entry among the dead jobs', 'an alert event')
 FROM async_task t LEFT JOIN dead_job d ON d.job_id = t.id
-WHERE t.task_status IN (3, 4, 5, 7) AND t.task_status IN (3, 4)
+WHERE t.task_status > 2 AND t.task_status <> 6 AND t.task_status IN (3, 4)
   AND (d.job_id IS NULL OR NOT EXISTS (SELECT 1 FROM alert_event e WHERE e.job_id = t.id))
 LIMIT 20

@@ -1,0 +1,42 @@
+//! One file per command.
+
+pub(crate) mod bench;
+pub(crate) mod config;
+pub(crate) mod job;
+pub(crate) mod pool;
+pub(crate) mod serve;
+pub(crate) mod submit;
+pub(crate) mod task;
+pub(crate) mod verify;
+
+use std::io::Read;
+
+use serde_json::value::RawValue;
+
+use crate::failure::Failure;
+
+/// `JSON`, `@FILE`, or `-` for standard input. Kept as it was written: numbers too large for this program stay whole.
+fn json_argument(text: &str) -> Result<Box<RawValue>, Failure> {
+    let (place, json) = match text.strip_prefix('@') {
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            (path, read.map_err(|error| Failure::refused(format!("{path} cannot be read: {error}")))?)
+        }
+        None if text == "-" => {
+            let mut read = String::new();
+            let done = std::io::stdin().read_to_string(&mut read);
+            done.map_err(|error| Failure::refused(format!("standard input cannot be read: {error}")))?;
+            ("standard input", read)
+        }
+        None => ("the argument", text.to_owned()),
+    };
+    let json = json.trim().to_owned();
+    RawValue::from_string(json).map_err(|error| {
+        Failure::refused(format!("{place} is not JSON: {error}; text is written with quotes: '\"text\"'"))
+    })
+}
+
+/// What is there, as query parameters.
+fn query(parameters: &[(&'static str, Option<String>)]) -> crate::client::Query {
+    parameters.iter().filter_map(|(name, value)| Some((*name, value.clone()?))).collect()
+}

@@ -1,0 +1,214 @@
+//! `mainspring serve`: parts together, run, stop in order.
+//!
+//! Bodies run on the main runtime, requests on one of their own: handlers that block their threads leave the REST
+//! interface able to say so.
+
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring_engine::execute::egress::Egress;
+use mainspring_engine::execute::http::HttpHandler;
+use mainspring_engine::{Engine, Registry, StopReport};
+use mainspring_model::{Clock, HandlerName};
+use mainspring_server::{AppState, Settings};
+use mainspring_store::Store;
+use mainspring_store::clock::SystemClock;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Serve;
+use crate::config::Config;
+use crate::config::sources::layers_of;
+use crate::failure::{Exit, Failure};
+use crate::probes::{self, Witness};
+use crate::signals::StopSignals;
+use crate::telemetry;
+
+/// Requests wait for the store, they do not compute.
+const REST_THREADS: usize = 2;
+/// Threads of blocking handlers do not end when they are told to; the process does.
+const RUNTIME_END: Duration = Duration::from_millis(500);
+
+pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
+    let config = Config::of(&layers_of(args)?).map_err(|complaints| Failure::configuration(&complaints))?;
+    telemetry::start(&config.log)?;
+    let clock = SystemClock::new();
+    let registry = handlers(&config, clock.clone())?;
+    // Before the database: a second server by mistake should not even touch it.
+    let listener = listen(config.listen)?;
+    std::fs::create_dir_all(&config.data_dir)
+        .map_err(|error| unusable(&format!("data directory {}", config.data_dir.display()), &error))?;
+    let store = mainspring_store::open(&config.database_url, clock.clone())?;
+
+    let bodies = runtime("mainspring-body", None)?;
+    let requests = runtime("mainspring-rest", Some(REST_THREADS))?;
+    let ended = bodies.block_on(serve(&config, store, clock, registry, listener, &requests));
+    requests.shutdown_timeout(RUNTIME_END);
+    bodies.shutdown_timeout(RUNTIME_END);
+    ended
+}
+
+fn runtime(name: &str, threads: Option<usize>) -> Result<Runtime, Failure> {
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_all().thread_name(name);
+    if let Some(threads) = threads {
+        builder.worker_threads(threads);
+    }
+    builder.build().map_err(|error| Failure::failed(format!("no threads: {error}")))
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    listener.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => {
+            let message =
+                format!("something else listens on {address}: stop it, or give this server another with --listen");
+            Failure::new(Exit::Unavailable, message)
+        }
+        _ => unusable(&format!("address {address}"), &error),
+    })
+}
+
+fn unusable(what: &str, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Configuration, format!("{what} cannot be used: {error}"))
+}
+
+fn handlers(config: &Config, clock: Arc<dyn Clock>) -> Result<Registry, Failure> {
+    let mut registry = Registry::default();
+    if let Some(allow) = &config.http_allow {
+        match HttpHandler::new(Egress::new(allow.clone()), clock.clone()) {
+            Ok(handler) => {
+                let description = "Calls the URL that the payload names";
+                registry.add(HandlerName::stored("http"), "http", description, Arc::new(handler));
+            }
+            // A machine without certificates can still do everything else.
+            Err(refused) => tracing::warn!(reason = %refused, "the handler `http` is off"),
+        }
+    }
+    for command in &config.commands {
+        let template = command.handler.template();
+        let description = if command.description.is_empty() {
+            format!("Runs {}", template.program)
+        } else {
+            command.description.clone()
+        };
+        registry.add(template.name.clone(), "command", &description, Arc::new(command.handler.clone()));
+    }
+    if let Some(probes) = &config.probes {
+        let witness = Witness::open(probes.witness.as_deref(), clock).map_err(|error| {
+            let path = probes.witness.as_deref().unwrap_or(Path::new("")).display();
+            unusable(&format!("probes.witness {path}"), &error)
+        })?;
+        probes::register(&mut registry, witness);
+    }
+    Ok(registry)
+}
+
+async fn serve(
+    config: &Config,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    registry: Registry,
+    listener: TcpListener,
+    requests: &Runtime,
+) -> Result<(), Failure> {
+    let signals = StopSignals::listen();
+    let mut signals = signals.map_err(|error| Failure::failed(format!("no signals: {error}")))?;
+    let place = store.info().place;
+    let engine = start_engine(config, store, clock, registry).await?;
+    let address = listener.local_addr().map_err(|error| unusable("the listening address", &error))?;
+    let shutdown = CancellationToken::new();
+    let rest = requests.spawn({
+        let (state, shutdown) = (AppState::new(engine.clone(), Settings::default()), shutdown.clone());
+        async move { mainspring_server::serve(tokio::net::TcpListener::from_std(listener)?, state, shutdown).await }
+    });
+    say_hello(address, &place, config);
+    tracing::info!(%address, database = place, "ready");
+
+    signals.next().await;
+    tracing::info!(limit = ?config.drain_limit, "stopping: running jobs may end; a second signal gives back at once");
+    // Requests are answered to the end of the drain: people want to see it.
+    let report = drain(&engine, config.drain_limit, &mut signals).await;
+    shutdown.cancel();
+    match rest.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "the REST interface ended badly"),
+        Err(error) => tracing::error!(%error, "the REST interface ended badly"),
+    }
+    say_goodbye(report)
+}
+
+async fn start_engine(
+    config: &Config,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    registry: Registry,
+) -> Result<Engine, Failure> {
+    let mut builder = Engine::builder(store)
+        .clock(clock)
+        .handlers(registry)
+        .node_name(config.node_name.clone(), env!("CARGO_PKG_VERSION").to_owned());
+    for pool in &config.pools {
+        builder = builder.pool(pool.clone());
+    }
+    for (code, definition) in &config.tasks {
+        builder = builder.declare(code.clone(), definition.clone());
+    }
+    builder.start().await.map_err(|error| match error {
+        mainspring_engine::Error::Refused(refused) => Failure::new(Exit::Configuration, refused.to_string()),
+        unavailable => Failure::new(Exit::Unavailable, unavailable.to_string()),
+    })
+}
+
+async fn drain(engine: &Engine, limit: Duration, signals: &mut StopSignals) -> StopReport {
+    let mut stopping = std::pin::pin!(engine.stop(limit));
+    tokio::select! {
+        report = &mut stopping => report,
+        () = signals.next() => {
+            tracing::warn!("second signal: what runs is given back now");
+            // The first stop goes on, because it may be in the middle of a write; with no body left it ends.
+            let (first, second) = tokio::join!(stopping, engine.stop(Duration::ZERO));
+            StopReport {
+                given_back: first.given_back + second.given_back,
+                given_up: first.given_up + second.given_up,
+                unwritten: first.unwritten.max(second.unwritten),
+            }
+        }
+    }
+}
+
+/// The first lines that a person sees. A closed standard output does not stop a server.
+fn say_hello(address: SocketAddr, place: &str, config: &Config) {
+    let server = if address.port() == 8700 { String::new() } else { format!(" --server http://{address}") };
+    let first = match (&config.probes, config.tasks.first()) {
+        (_, Some((code, _))) => format!("mainspring submit {code} --wait{server}"),
+        (Some(_), None) => {
+            format!("mainspring task create hello --handler probe.ok{server} && mainspring submit hello --wait{server}")
+        }
+        (None, None) => format!(
+            "mainspring task create hello --handler http{server} && \
+             mainspring submit hello --payload '{{\"url\": \"https://example.com/\"}}' --wait{server}"
+        ),
+    };
+    let text = format!(
+        "mainspring {} listens on http://{address}\n  data   {place}\n  docs   http://{address}/docs\n  first  {first}\n",
+        env!("CARGO_PKG_VERSION"),
+    );
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).ok();
+}
+
+fn say_goodbye(report: StopReport) -> Result<(), Failure> {
+    let StopReport { given_back, given_up, unwritten } = report;
+    tracing::info!(given_back, given_up, unwritten, "stopped");
+    if unwritten > 0 {
+        return Err(Failure::failed(format!("{unwritten} outcomes could not be written; their jobs run again")));
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Answers on standard output: tables for people, JSON for programs. A reader that goes away (`| head`) is no error.
+
+use std::io::{ErrorKind, Write};
+
+use serde_json::Value;
+
+use crate::args::Format;
+use crate::failure::Failure;
+
+/// A cell longer than this makes the rows of a list break.
+const CELL_CHARS_MAX: usize = 60;
+
+pub(crate) fn out(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(()),
+        // Nobody reads any more: there is nothing left to do, and it is nobody's failure.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(Failure::failed(format!("standard output cannot be written: {error}"))),
+    }
+}
+
+/// Where standard error is closed too, there is nobody to tell.
+pub(crate) fn complain(message: &str) {
+    writeln!(std::io::stderr(), "mainspring: {message}").ok();
+}
+
+pub(crate) fn json(value: &Value) -> Result<(), Failure> {
+    out(&format!("{value:#}\n"))
+}
+
+/// One object: its fields below each other.
+pub(crate) fn object(format: Format, value: &Value, fields: &[&str]) -> Result<(), Failure> {
+    if format == Format::Json {
+        return json(value);
+    }
+    let shown: Vec<Vec<String>> = fields
+        .iter()
+        .filter(|field| value.get(**field).is_some_and(|value| !value.is_null()))
+        .map(|field| vec![(*field).to_owned(), cell(&value[*field])])
+        .collect();
+    out(&columns(&shown))
+}
+
+/// A list: one row each.
+pub(crate) fn list(format: Format, answer: &Value, fields: &[&str]) -> Result<(), Failure> {
+    if format == Format::Json {
+        return json(answer);
+    }
+    let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let short =
+        |value: &Value| mainspring_model::text::excerpt(&cell(value).replace(['\n', '\r'], " "), CELL_CHARS_MAX);
+    let rows = items.iter().map(|item| fields.iter().map(|field| short(&item[*field])).collect()).collect();
+    table(&fields.iter().map(|field| heading(field)).collect::<Vec<_>>(), rows)?;
+    match answer["nextCursor"].as_str() {
+        Some(cursor) => out(&format!("more: --cursor {cursor}\n")),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn table(headings: &[String], rows: Vec<Vec<String>>) -> Result<(), Failure> {
+    let mut all = vec![headings.to_vec()];
+    all.extend(rows);
+    out(&columns(&all))
+}
+
+/// `executeTime` → `EXECUTE TIME`.
+fn heading(field: &str) -> String {
+    let mut words = String::new();
+    for c in field.chars() {
+        if c.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_uppercase());
+    }
+    words
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Aligned, two spaces apart, nothing behind the last column.
+fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (at, cell) in row.iter().enumerate() {
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', widths[at] - cell.chars().count() + 2));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_by_characters() {
+        let rows = [vec!["A".to_owned(), "B".to_owned()], vec!["任务".to_owned(), String::new()]];
+        assert_eq!(columns(&rows), "A   B\n任务\n");
+        assert_eq!(heading("executeTime"), "EXECUTE TIME");
+        assert_eq!(cell(&serde_json::json!(["a", "b"])), "a, b");
+        assert_eq!(cell(&serde_json::json!({"a": 1})), r#"{"a":1}"#);
+    }
+}

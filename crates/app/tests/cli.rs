@@ -1,0 +1,281 @@
+//! The binary from outside: a server, commands that talk to it, signals, exit codes.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+const MAINSPRING: &str = env!("CARGO_BIN_EXE_mainspring");
+const LIMIT: Duration = Duration::from_secs(20);
+
+struct Server {
+    child: Child,
+    url: String,
+    hello: String,
+    dir: tempfile::TempDir,
+}
+
+impl Server {
+    fn start(config: &str) -> Server {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::write(dir.path().join("mainspring.toml"), config).expect("written");
+        let mut child = Command::new(MAINSPRING)
+            .args(["serve", "--dev", "--listen", "127.0.0.1:0"])
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(dir.path().join("log")).expect("a log"))
+            .spawn()
+            .expect("starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut hello: Vec<String> = Vec::new();
+        while hello.last().is_none_or(|line| !line.contains("first")) {
+            match lines.next() {
+                Some(line) => hello.push(line.expect("text")),
+                None => panic!("{}", std::fs::read_to_string(dir.path().join("log")).expect("a log")),
+            }
+        }
+        let hello = hello.join("\n");
+        let url = hello.split_whitespace().find(|word| word.starts_with("http://")).expect("an address").to_owned();
+        Server { child, url, hello, dir }
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        run_in(self.dir.path(), &[args, &["--server", &self.url]].concat())
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(&[args, &["--format", "json"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    fn task(&self, code: &str, handler: &str) {
+        self.json(&["task", "create", code, "--handler", handler, "--retry-count", "0"]);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    fn wait_exit(&mut self, limit: Duration) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            match self.child.try_wait().expect("a child") {
+                Some(status) => return status,
+                None => assert!(start.elapsed() < limit, "it still runs after {limit:?}: {}", self.log()),
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).expect("a log")
+    }
+
+    fn witness(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("witness.tsv")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn run_in(dir: &Path, args: &[&str]) -> Output {
+    Command::new(MAINSPRING).args(args).current_dir(dir).stdin(Stdio::null()).output().expect("runs")
+}
+
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const WITNESS: &str = "[probes]\nwitness = 'witness.tsv'\n";
+
+#[test]
+fn the_first_command_that_the_server_names_works_as_it_is_pasted() {
+    let server = Server::start("");
+    let line = server.hello.lines().find_map(|line| line.trim().strip_prefix("first")).expect("a first command");
+    let line = line.replace("mainspring ", &format!("{MAINSPRING} "));
+    let output = Command::new("sh").args(["-c", &line]).output().expect("a shell");
+    assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("SUCCESS"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_job_from_submit_to_its_output() {
+    let server = Server::start(
+        "[[commands]]\nname = 'greet'\nprogram = 'sh'\nargs = ['-c', 'echo hello $1; cat >&2', 'sh', '{payload.who}']\n\
+         [[tasks]]\ncode = 'greet'\nhandler = 'command.greet'\n",
+    );
+    let job = server.json(&["submit", "greet", "--payload", r#"{"who": "任"}"#, "--biz-id", "k", "--wait"]);
+    assert_eq!((&job["status"], &job["resultSummary"]), (&json!("SUCCESS"), &json!("hello 任")));
+    let again = server.json(&["submit", "greet", "--payload", r#"{"who": "任"}"#, "--biz-id", "k"]);
+    assert_eq!((&again["id"], &again["duplicate"]), (&job["id"], &json!(true)));
+    let id = job["id"].as_str().expect("an id");
+    for follow in [&["job", "output", id][..], &["job", "output", "--follow", id]] {
+        let output = server.run(follow);
+        let said = text(&output.stdout);
+        assert!(output.status.success() && said.contains("hello 任\n") && said.contains("\"who\""), "{said}");
+    }
+    let shown = text(&server.run(&["job", "show", id]).stdout);
+    assert!(shown.contains("SUCCESS") && shown.contains(&format!("{id}-1")), "{shown}");
+    assert!(text(&server.run(&["job", "list", "--task", "greet"]).stdout).contains(id));
+    assert!(text(&server.run(&["task", "list"]).stdout).contains("command.greet"));
+}
+
+#[test]
+fn exit_codes_tell_failed_refused_and_unavailable_apart() {
+    let server = Server::start("");
+    server.task("fails", "probe.fail");
+    let check = |args: &[&str], code: i32, said: &str| {
+        let output = server.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+    };
+    check(&["submit", "fails", "--wait"], 1, "");
+    check(&["submit", "missing"], 2, "TASK_NOT_FOUND");
+    check(&["submit", "fails", "--payload", "{"], 2, "not JSON");
+    check(&["submit", "fails", "--payload", "@/no/such/file"], 2, "/no/such/file cannot be read");
+    check(&["submit"], 2, "Usage");
+    check(&["verify"], 69, "in use by another process");
+    let problem = server.run(&["submit", "missing", "--format", "json"]);
+    let problem: Value = serde_json::from_slice(&problem.stdout).expect("a problem");
+    assert_eq!(problem["code"], "TASK_NOT_FOUND");
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let alone = |args: &[&str], code: i32, said: &str| {
+        let output = run_in(dir.path(), args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).lines().count() <= 2, "{}", text(&output.stderr));
+    };
+    alone(&["job", "list", "--server", "http://127.0.0.1:1"], 69, "start one with `mainspring serve`");
+    alone(&["job", "list", "--server", "nowhere"], 2, "is not a server's URL");
+    alone(&["serve", "--listen", "0.0.0.0:0"], 78, "there are no accounts yet");
+    alone(&["serve", "--config", "missing.toml"], 78, "missing.toml cannot be read");
+    alone(&["serve", "--database", "oracle://x"], 78, "is not a database that this build knows");
+    alone(&["serve", "--listen", server.url.strip_prefix("http://").expect("a URL")], 69, "something else listens");
+    alone(&["verify"], 78, "there is no database at mainspring-data/mainspring.db");
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_turned_away() {
+    let server = Server::start("");
+    let output = run_in(server.dir.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(output.status.code(), Some(69), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("in use by another process"));
+}
+
+#[test]
+fn the_first_signal_lets_running_jobs_end() {
+    let mut server = Server::start(WITNESS);
+    server.task("sleeps", "probe.sleep");
+    server.json(&["submit", "sleeps", "--payload", r#"{"ms": 700}"#]);
+    eventually("the body runs", || server.witness().contains("start"));
+    server.signal(Signal::TERM);
+    assert!(server.wait_exit(LIMIT).success(), "{}", server.log());
+    assert!(server.witness().contains("end"));
+    let output = run_in(server.dir.path(), &["verify"]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+fn the_second_signal_gives_back_at_once() {
+    let mut server = Server::start(WITNESS);
+    server.task("sleeps", "probe.sleep");
+    let job = server.json(&["submit", "sleeps", "--payload", r#"{"ms": 600000}"#]);
+    eventually("the body runs", || server.witness().contains("start"));
+    let start = Instant::now();
+    server.signal(Signal::INT);
+    eventually("the drain begins", || server.log().contains("a second signal"));
+    server.signal(Signal::TERM);
+    assert!(server.wait_exit(LIMIT).success(), "{}", server.log());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(job["id"].is_string());
+    assert!(run_in(server.dir.path(), &["verify"]).status.success());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = Command::new(MAINSPRING)
+        .args(["config", "explain"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let status = child.wait().expect("ends");
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert!(status.success() && said.is_empty(), "{status}: {said}");
+}
+
+#[test]
+fn explain_says_where_each_value_comes_from() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("mainspring.toml"), "log.level = 'warn'\n").expect("written");
+    let output = Command::new(MAINSPRING)
+        .args(["config", "explain", "--dev", "--listen", "127.0.0.1:1", "--format", "json"])
+        .env("MAINSPRING_DATA__DIR", "elsewhere")
+        .current_dir(dir.path())
+        .output()
+        .expect("runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let from = |key: &str| {
+        let items = shown["items"].as_array().expect("a list");
+        let item = items.iter().find(|item| item["key"] == key).expect(key);
+        item["from"].as_str().expect("text").to_owned()
+    };
+    assert_eq!(from("log.level"), "mainspring.toml");
+    assert_eq!(from("data.dir"), "environment MAINSPRING_DATA__DIR");
+    assert_eq!(from("server.listen"), "--listen");
+    assert_eq!(from("http.allow"), "--dev");
+    assert_eq!(from("log.format"), "default");
+}
+
+#[test]
+fn probes_misbehave_as_they_are_asked_to() {
+    let server = Server::start(WITNESS);
+    for (task, handler) in [("panics", "probe.panic"), ("fails", "probe.fail"), ("spins", "probe.spin")] {
+        server.task(task, handler);
+    }
+    server.json(&["task", "create", "recovers", "--handler", "probe.fail_n", "--retry-base", "10ms"]);
+    let end = |task: &str, payload: &str| {
+        let output = server.run(&["submit", task, "--payload", payload, "--wait", "--format", "json"]);
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    assert_eq!(end("recovers", r#"{"n": 2}"#)["attempts"], 3);
+    assert_eq!(end("spins", r#"{"ms": 20}"#)["status"], "SUCCESS");
+    assert_eq!(end("fails", "null")["status"], "FAILED");
+    assert!(end("panics", "null")["errorMsg"].as_str().expect("text").contains("as it was asked to"));
+    let witness = server.witness();
+    assert_eq!(witness.matches("\tstart\n").count(), 6, "{witness}");
+    assert_eq!(witness.matches("\tend\n").count(), 6, "{witness}");
+    assert!(witness.lines().all(|line| line.split('\t').count() == 6), "{witness}");
+}
+
+#[test]
+fn the_bench_measures_and_leaves_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = dir.path().to_str().expect("text");
+    let output = run_in(dir.path(), &["bench", "--jobs", "500", "--data-dir", at]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("PER SECOND"), "{}", text(&output.stdout));
+    assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+}

@@ -1,0 +1,132 @@
+//! Pages of short lists: filter, order, window. Orders map from a closed set, never from text.
+
+use std::cmp::Ordering;
+use std::str::FromStr;
+
+use mainspring_model::lifecycle::TaskState;
+use mainspring_model::{Refused, Task, text};
+use mainspring_store::TaskFilter;
+
+use crate::query::Params;
+
+/// The filter, and whether only tasks with live jobs are wanted (which the filter does not know).
+pub(crate) fn task_filter(params: &mut Params) -> (TaskFilter, bool) {
+    let status: Option<TaskState> = params.one("status");
+    let filter = TaskFilter {
+        text: params.text("q"),
+        kind: params.one("type"),
+        enabled: status.map(|status| status != TaskState::Disabled),
+        pool: params.one("pool"),
+        tag: params.text("tag"),
+    };
+    (filter, status == Some(TaskState::Running))
+}
+
+/// How many to skip, how many to take. Page 1 is the first.
+pub(crate) fn window(page: u32, size: u32) -> (usize, usize) {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let before = usize::try_from(page.saturating_sub(1)).unwrap_or(usize::MAX);
+    (before.saturating_mul(size), size)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum SortField {
+    Code,
+    Name,
+    Kind,
+    Pool,
+    Priority,
+    Owner,
+    CreateTime,
+    UpdateTime,
+}
+
+const SORT_FIELDS: [(&str, SortField); 8] = [
+    ("code", SortField::Code),
+    ("name", SortField::Name),
+    ("type", SortField::Kind),
+    ("pool", SortField::Pool),
+    ("priority", SortField::Priority),
+    ("owner", SortField::Owner),
+    ("createTime", SortField::CreateTime),
+    ("updateTime", SortField::UpdateTime),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// `field,-field`; by code where nothing else decides.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskOrder(Vec<(SortField, Direction)>);
+
+impl FromStr for TaskOrder {
+    type Err = Refused;
+    fn from_str(order: &str) -> Result<TaskOrder, Refused> {
+        let field = |word: &str| {
+            let (name, direction) = match word.strip_prefix('-') {
+                Some(name) => (name, Direction::Down),
+                None => (word, Direction::Up),
+            };
+            let found = SORT_FIELDS.iter().find(|(known, _)| *known == name);
+            found.map(|(_, field)| (*field, direction)).ok_or_else(|| {
+                let known = SORT_FIELDS.map(|(known, _)| known).join(", ");
+                let shown = text::excerpt(name, 40);
+                Refused::field("sort", "UNKNOWN_WORD", format!("`{shown}` is not one of {known}"))
+            })
+        };
+        let words: Vec<&str> = order.split(',').map(str::trim).collect();
+        if words.len() > SORT_FIELDS.len() {
+            return Err(Refused::field("sort", "TOO_MANY", "a field decides once"));
+        }
+        words.into_iter().map(field).collect::<Result<_, _>>().map(TaskOrder)
+    }
+}
+
+impl TaskOrder {
+    pub(crate) fn compare(&self, left: &Task, right: &Task) -> Ordering {
+        let one = |(field, direction): &(SortField, Direction)| {
+            let (l, r) = (&left.definition, &right.definition);
+            let order = match field {
+                SortField::Code => left.code.cmp(&right.code),
+                SortField::Name => l.name.cmp(&r.name),
+                SortField::Kind => l.kind.as_str().cmp(r.kind.as_str()),
+                SortField::Pool => l.pool.cmp(&r.pool),
+                SortField::Priority => l.priority.cmp(&r.priority),
+                SortField::Owner => l.owner.cmp(&r.owner),
+                SortField::CreateTime => left.create_time.cmp(&right.create_time),
+                SortField::UpdateTime => left.update_time.cmp(&right.update_time),
+            };
+            match direction {
+                Direction::Up => order,
+                Direction::Down => order.reverse(),
+            }
+        };
+        self.0.iter().map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_never_overflow() {
+        assert_eq!(window(1, 50), (0, 50));
+        assert_eq!(window(3, 20), (40, 20));
+        assert!(window(u32::MAX, 200).0 > 1_000_000);
+    }
+
+    #[test]
+    fn orders_are_a_closed_set() {
+        let check = |order: &str, good: bool| assert_eq!(order.parse::<TaskOrder>().is_ok(), good, "{order}");
+        check("code", true);
+        check("-createTime,name", true);
+        check("", false);
+        check("name;drop table", false);
+        check("--name", false);
+        check(&"name,".repeat(1_000), false);
+    }
+}

@@ -1,0 +1,111 @@
+//! What the handlers of requests share.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mainspring_engine::Engine;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits;
+
+#[derive(Debug, Clone)]
+pub struct AppState {
+    pub engine: Engine,
+    pub settings: Arc<Settings>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub hosts: Hosts,
+    pub connections_max: usize,
+    pub header_timeout: Duration,
+    pub request_timeout: Duration,
+    /// How long a stop waits for requests that are being answered.
+    pub drain_limit: Duration,
+}
+
+/// Under which names the server answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hosts {
+    /// `localhost`, `127.0.0.0/8` and `[::1]`. While there are no accounts, a web page whose name was made to point
+    /// here (DNS rebinding) must not get an answer.
+    #[default]
+    LoopbackOnly,
+    Any,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            hosts: Hosts::LoopbackOnly,
+            connections_max: limits::CONNECTIONS_MAX,
+            header_timeout: limits::HEADER_TIMEOUT,
+            request_timeout: limits::REQUEST_TIMEOUT,
+            drain_limit: limits::DRAIN_LIMIT,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Cancelled when the server stops: streams without an end of their own end then.
+    pub(crate) closing: CancellationToken,
+    pub(crate) followers: Arc<Semaphore>,
+    pub(crate) pressed: Pressed,
+    /// Triggers of tasks that must not overlap, one after the other.
+    pub(crate) one_trigger: tokio::sync::Mutex<()>,
+    bugs: AtomicU64,
+}
+
+impl AppState {
+    pub fn new(engine: Engine, settings: Settings) -> AppState {
+        let shared = Shared {
+            closing: CancellationToken::new(),
+            followers: Arc::new(Semaphore::new(limits::FOLLOWERS_MAX)),
+            pressed: Pressed::default(),
+            one_trigger: tokio::sync::Mutex::new(()),
+            bugs: AtomicU64::new(0),
+        };
+        AppState { engine, settings: Arc::new(settings), shared: Arc::new(shared) }
+    }
+
+    /// Names one defect in the answer and in the log.
+    pub(crate) fn next_bug_id(&self) -> String {
+        let number = self.shared.bugs.fetch_add(1, Ordering::Relaxed);
+        format!("{:x}-{number}", self.engine.clock().now().as_ms())
+    }
+}
+
+/// The request ids of operations that were carried out by this process, the oldest forgotten first. (Ids of triggers
+/// are kept by the store, for they make jobs.)
+#[derive(Debug, Default)]
+pub(crate) struct Pressed(Mutex<PressedInner>);
+
+#[derive(Debug, Default)]
+struct PressedInner {
+    known: HashSet<Arc<str>>,
+    oldest_first: VecDeque<Arc<str>>,
+}
+
+impl Pressed {
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).known.contains(key)
+    }
+
+    pub(crate) fn remember(&self, key: &str) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key: Arc<str> = key.into();
+        if inner.known.insert(Arc::clone(&key)) {
+            inner.oldest_first.push_back(key);
+        }
+        if inner.oldest_first.len() > limits::REQUEST_IDS_MAX
+            && let Some(oldest) = inner.oldest_first.pop_front()
+        {
+            inner.known.remove(&oldest);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The shapes of the wire: what is answered, and (for clients and for the document) what is asked.
+//!
+//! Bodies that come in are read by `extract`, which complains of every field at once; the shapes of requests here
+//! are their description, and a test holds both against each other.
+
+mod jobs;
+mod queries;
+mod system;
+mod tasks;
+
+use std::collections::BTreeMap;
+
+use mainspring_model::operations::{Denied, Operations};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+pub use jobs::*;
+pub use queries::*;
+pub use system::*;
+pub use tasks::*;
+
+/// Why a request was refused.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// Where the code is explained, relative to this server.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub title: &'static str,
+    pub status: u16,
+    /// What is wrong this time.
+    pub detail: String,
+    /// Stable: programs branch on it.
+    #[schema(example = "VALIDATION")]
+    pub code: &'static str,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// One entry per wrong field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldProblem>,
+    /// With VERSION_CONFLICT: the version that is stored now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_version: Option<i64>,
+    /// With OPERATION_NOT_ALLOWED: what is allowed instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_operations: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_operations: Option<BTreeMap<&'static str, &'static str>>,
+    /// With INTERNAL: where to look in the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct FieldProblem {
+    pub field: String,
+    #[schema(example = "UNKNOWN_FIELD")]
+    pub code: &'static str,
+    pub detail: String,
+}
+
+/// A part of a long list.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CursorPage<T> {
+    pub items: Vec<T>,
+    /// Pass it as `cursor` for the next part; null at the end. A short or empty part can have one.
+    pub next_cursor: Option<String>,
+}
+
+/// A whole, short list.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct List<T> {
+    pub items: Vec<T>,
+}
+
+/// For operations that need nothing said but may be repeated.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Press {
+    /// A repeat with the same id changes nothing and answers `duplicate: true`. The header Idempotency-Key says the
+    /// same.
+    pub request_id: Option<String>,
+}
+
+pub(crate) type Allowed = Vec<&'static str>;
+pub(crate) type DeniedBy = BTreeMap<&'static str, &'static str>;
+
+pub(crate) fn operations<O: Copy + Word>(operations: &Operations<O>) -> (Allowed, DeniedBy) {
+    let allowed = operations.allowed.iter().map(|operation| operation.word()).collect();
+    let denied = operations.denied.iter().map(|(operation, why): &(O, Denied)| (operation.word(), why.as_str()));
+    (allowed, denied.collect())
+}
+
+/// The closed sets of `model` share a shape but no trait.
+pub(crate) trait Word {
+    fn word(&self) -> &'static str;
+}
+
+impl Word for mainspring_model::operations::JobOperation {
+    fn word(&self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Word for mainspring_model::operations::TaskOperation {
+    fn word(&self) -> &'static str {
+        self.as_str()
+    }
+}

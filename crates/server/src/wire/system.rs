@@ -1,0 +1,78 @@
+//! What runs here: handlers, pools, nodes, health.
+
+use mainspring_model::{HandlerName, PoolName, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Handler {
+    #[schema(value_type = String)]
+    pub name: HandlerName,
+    /// async, blocking, command, http …
+    pub kind: &'static str,
+    pub description: String,
+}
+
+/// A pool as it is now, on this node.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pool {
+    #[schema(value_type = String)]
+    pub name: PoolName,
+    pub concurrency: u32,
+    pub queue_capacity: u32,
+    pub paused: bool,
+    /// spill, wait, callerRuns or reject.
+    pub when_full: &'static str,
+    /// Bodies that hold a slot.
+    pub running: u32,
+    /// Claimed by this node and waiting for a slot or their instant.
+    pub held: u32,
+    /// Bodies that ignored their cancellation; each was replaced by a fresh slot.
+    pub zombies: u32,
+    /// Waiting in the store, counted up to a bound.
+    pub queued: u64,
+    pub queued_capped: bool,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub oldest_due: Option<Timestamp>,
+}
+
+/// What is absent stays as it is (or gets its default in a new pool).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolChange {
+    pub concurrency: Option<u32>,
+    pub queue_capacity: Option<u32>,
+    pub paused: Option<bool>,
+    /// spill, wait, callerRuns or reject.
+    pub when_full: Option<String>,
+}
+
+/// One start of one node.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// Its incarnation: new at each start.
+    pub id: String,
+    pub name: String,
+    pub number: u16,
+    pub host: String,
+    pub pid: u32,
+    pub version: String,
+    pub state: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub heartbeat_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Alive {
+    pub status: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Ready {
+    pub ready: bool,
+    pub stopping: bool,
+    /// One line each; empty when ready.
+    pub problems: Vec<String>,
+}

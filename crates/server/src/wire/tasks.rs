@@ -1,0 +1,181 @@
+//! Tasks: definitions that jobs are made from.
+
+use std::collections::BTreeMap;
+
+use mainspring_model::lifecycle::TaskState;
+use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskKind};
+use mainspring_model::{HandlerName, PoolName, Priority, Span, TaskCode, Timestamp};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    #[schema(value_type = String, example = "report.daily")]
+    pub code: TaskCode,
+    pub name: String,
+    #[serde(rename = "type")]
+    #[schema(value_type = String, example = "async")]
+    pub kind: TaskKind,
+    #[schema(value_type = String)]
+    pub handler: HandlerName,
+    pub cron_expression: Option<String>,
+    pub time_zone: Option<String>,
+    /// ENABLED, DISABLED, or RUNNING: enabled with live jobs.
+    #[schema(value_type = String, example = "ENABLED")]
+    pub status: TaskState,
+    /// Live jobs, counted up to a bound.
+    pub running: u64,
+    /// The bound was reached: there may be more.
+    pub running_capped: bool,
+    /// The payload of jobs that bring none.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub param: Option<Box<RawValue>>,
+    pub timeout_seconds: u32,
+    #[schema(value_type = String, example = "RETRY")]
+    pub fail_strategy: FailStrategy,
+    pub retry_count: u32,
+    #[schema(value_type = String, example = "1s")]
+    pub retry_base: Span,
+    #[schema(value_type = String, example = "1h")]
+    pub retry_cap: Span,
+    #[schema(value_type = String)]
+    pub pool: PoolName,
+    #[schema(value_type = String, example = "normal")]
+    pub priority: Priority,
+    #[schema(value_type = String, example = "ALLOW")]
+    pub overlap: Overlap,
+    pub max_running: Option<u32>,
+    #[schema(value_type = String, example = "FIRE_ONCE")]
+    pub misfire: Misfire,
+    pub misfire_grace_seconds: u32,
+    pub max_catchup: u32,
+    #[schema(value_type = String, example = "RERUN")]
+    pub on_lost: OnLost,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub next_fire_time: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub prev_fire_time: Option<Timestamp>,
+    pub owner: Option<String>,
+    pub tags: Vec<String>,
+    pub description: Option<String>,
+    /// A writer shows the version that it read.
+    pub version: i64,
+    #[schema(value_type = String, format = DateTime)]
+    pub create_time: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub update_time: Timestamp,
+    pub allowed_operations: Vec<&'static str>,
+    /// Operation → reason.
+    pub denied_operations: BTreeMap<&'static str, &'static str>,
+    /// With an operation: this request id was carried out before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<bool>,
+}
+
+/// What a person or a program decides about a task. Null and absent mean the default.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskFields {
+    #[schema(value_type = Option<String>, example = "async")]
+    #[serde(rename = "type")]
+    pub kind: Option<TaskKind>,
+    pub cron_expression: Option<String>,
+    pub time_zone: Option<String>,
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub param: Option<Box<RawValue>>,
+    pub timeout_seconds: Option<u32>,
+    /// RETRY, ALERT or STOP.
+    #[schema(value_type = Option<String>, example = "RETRY")]
+    pub fail_strategy: Option<FailStrategy>,
+    pub retry_count: Option<u32>,
+    #[schema(value_type = Option<String>, example = "1s")]
+    pub retry_base: Option<Span>,
+    #[schema(value_type = Option<String>, example = "1h")]
+    pub retry_cap: Option<Span>,
+    #[schema(value_type = Option<String>, example = "default")]
+    pub pool: Option<PoolName>,
+    #[schema(value_type = Option<String>, example = "normal")]
+    pub priority: Option<Priority>,
+    /// FORBID, QUEUE_ONE, ALLOW or REPLACE.
+    #[schema(value_type = Option<String>, example = "ALLOW")]
+    pub overlap: Option<Overlap>,
+    pub max_running: Option<u32>,
+    /// FIRE_ONCE, SKIP or FIRE_ALL.
+    #[schema(value_type = Option<String>, example = "FIRE_ONCE")]
+    pub misfire: Option<Misfire>,
+    pub misfire_grace_seconds: Option<u32>,
+    pub max_catchup: Option<u32>,
+    /// RERUN or FAIL.
+    #[schema(value_type = Option<String>, example = "RERUN")]
+    pub on_lost: Option<OnLost>,
+    pub owner: Option<String>,
+    pub tags: Option<Vec<String>>,
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct NewTask {
+    #[schema(value_type = String, example = "report.daily")]
+    pub code: TaskCode,
+    /// The code when absent.
+    pub name: Option<String>,
+    #[schema(value_type = String, example = "probe.ok")]
+    pub handler: HandlerName,
+    #[serde(flatten)]
+    pub fields: TaskFields,
+}
+
+/// The whole definition: what is absent goes back to its default.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct WholeTask {
+    /// The version that was read.
+    pub version: i64,
+    /// The code when absent.
+    pub name: Option<String>,
+    #[schema(value_type = String, example = "probe.ok")]
+    pub handler: HandlerName,
+    #[serde(flatten)]
+    pub fields: TaskFields,
+}
+
+/// What changes: what is absent stays, null goes back to the default.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct TaskPatch {
+    /// The version that was read.
+    pub version: i64,
+    pub name: Option<String>,
+    #[schema(value_type = Option<String>, example = "probe.ok")]
+    pub handler: Option<HandlerName>,
+    #[serde(flatten)]
+    pub fields: TaskFields,
+}
+
+/// Run it now.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerRequest {
+    /// A repeat with the same id answers the first job. The header Idempotency-Key says the same.
+    pub request_id: Option<String>,
+    /// The payload of this job; the task's `param` when absent.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub param: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Triggered {
+    pub job: super::Job,
+    /// The request id was used before: `job` is the first one.
+    pub duplicate: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskPage {
+    pub items: Vec<Task>,
+    /// 1 for the first.
+    pub page: u32,
+    pub size: u32,
+    /// All that match.
+    pub total: usize,
+}
