@@ -37,7 +37,8 @@ impl Ready {
     }
 
     /// When the next job of those that wait becomes due.
-    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+    pub(crate) fn next_due(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.ripen(now);
         self.waiting.first_key_value().map(|((due, _), _)| *due)
     }
 
@@ -95,7 +96,7 @@ mod tests {
         let mut ready = Ready::default();
         ready.push(claim(1, 500, Priority::Normal));
         assert_eq!(ready.pop(at(499)), None);
-        assert_eq!(ready.next_due(), Some(at(500)));
+        assert_eq!(ready.next_due(at(499)), Some(at(500)));
         assert_eq!(ready.pop(at(500)).map(|claim| claim.id), Some(JobId(1)));
         assert_eq!(ready.len(), 0);
     }
