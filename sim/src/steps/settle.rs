@@ -170,7 +170,8 @@ impl Desk<'_> {
         let rule = task.definition.retry;
         let step_ms = rule.base_ms.saturating_mul(1_i64 << job.image.retry_count.min(40)).min(rule.cap_ms);
         let (low, high) = self.world.clock.wall_range(body.ended_ms.unwrap_or(body.began_ms), *sent_ms);
-        let asked_ms = body.not_before_ms.unwrap_or(0);
+        // What a body says after its deadline does not count.
+        let asked_ms = body.not_before_ms.filter(|_| settlement.decision.attempt == AttemptStatus::Failed).unwrap_or(0);
         let earliest = low.plus_ms((step_ms * 4 / 5 - 1).max(asked_ms));
         let latest = high.plus_ms((step_ms * 6 / 5 + 1).max(asked_ms));
         if due < earliest || due > latest {
