@@ -21,6 +21,7 @@ mod people;
 pub mod planted;
 mod steps;
 mod trace;
+mod watched;
 mod workload;
 pub mod world;
 

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
+use crate::watched::Watched;
 
 #[derive(Debug)]
 pub(crate) struct Link {
     /// Counts the starts of nodes in this run.
     pub(crate) number: u32,
-    state: watch::Sender<State>,
+    state: Watched<State>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,54 +24,46 @@ struct State {
 
 impl Link {
     pub(crate) fn new(number: u32) -> Link {
-        Link { number, state: watch::Sender::new(State::default()) }
+        Link { number, state: Watched::default() }
     }
 
     pub(crate) fn is_dead(&self) -> bool {
-        self.state.borrow().dead
+        self.state.look(|state| state.dead)
     }
 
     pub(crate) fn pauses(&self) -> u32 {
-        self.state.borrow().pauses
+        self.state.look(|state| state.pauses)
     }
 
     pub(crate) fn kill(&self) {
-        self.state.send_modify(|state| state.dead = true);
+        self.state.change(|state| state.dead = true);
     }
 
     pub(crate) fn pause(&self) {
-        self.state.send_modify(|state| state.paused = true);
+        self.state.change(|state| state.paused = true);
     }
 
     pub(crate) fn resume(&self) {
-        self.state.send_modify(|state| {
+        self.state.change(|state| {
             state.pauses += u32::from(state.paused);
             state.paused = false;
         });
     }
 
     pub(crate) fn ask_to_stop(&self, limit: Duration) {
-        self.state.send_modify(|state| state.stop = Some(limit));
+        self.state.change(|state| state.stop = Some(limit));
     }
 
     /// Passes while the node runs.
     pub(crate) async fn gate(&self) {
-        self.until(|state| !state.dead && !state.paused).await;
+        self.state.when(|state| (!state.dead && !state.paused).then_some(())).await;
     }
 
     pub(crate) async fn died(&self) {
-        self.until(|state| state.dead).await;
+        self.state.when(|state| state.dead.then_some(())).await;
     }
 
     pub(crate) async fn stop_asked(&self) -> Duration {
-        self.until(|state| state.stop.is_some()).await;
-        self.state.borrow().stop.unwrap_or_default()
-    }
-
-    async fn until(&self, mut holds: impl FnMut(&State) -> bool) {
-        let reached = self.state.subscribe().wait_for(|state| holds(state)).await.is_ok();
-        if !reached {
-            std::future::pending::<()>().await; // the sender lives in `self`: cannot happen
-        }
+        self.state.when(|state| state.stop).await
     }
 }

@@ -193,6 +193,10 @@ fn run_twice(arguments: &Arguments, out: &mut impl Write) -> Counted {
         } else {
             failed += 1;
             writeln!(out, "seed {seed}: trace {:016x}, then {:016x}", first.hash, second.hash)?;
+            let pairs = first.last_events.iter().zip(&second.last_events);
+            if let Some((first, second)) = pairs.into_iter().find(|(first, second)| first != second) {
+                writeln!(out, "{first}\n{second}")?;
+            }
         }
     }
     Ok((passed, failed))

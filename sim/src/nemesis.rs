@@ -67,7 +67,7 @@ fn later(world: &World, from_ms: u64, to_ms: u64) -> u64 {
 }
 
 fn crash(world: &World) {
-    let Some(link) = world.current.borrow().clone() else { return };
+    let Some(link) = world.current.look(Option::clone) else { return };
     if !link.is_dead() {
         world.event(&format!("node {} crashes", link.number));
         locked(&world.ghost).counts.crashes += 1;
@@ -76,14 +76,14 @@ fn crash(world: &World) {
 }
 
 fn stop(world: &World) {
-    if let Some(running) = world.running.borrow().clone() {
+    if let Some(running) = world.running.look(Option::clone) {
         locked(&world.ghost).counts.stops += 1;
         running.link.ask_to_stop(Duration::from_millis(world.dice(|dice| dice.u64(0..6_000))));
     }
 }
 
 async fn pause(world: &World) {
-    let Some(link) = world.current.borrow().clone() else { return };
+    let Some(link) = world.current.look(Option::clone) else { return };
     let length_ms = world.dice(|dice| dice.u64(500..9_500));
     world.event(&format!("node {} pauses for {length_ms} ms", link.number));
     locked(&world.ghost).counts.pauses += 1;

@@ -30,13 +30,13 @@ pub(crate) async fn keep_running(world: Arc<World>) {
     while !world.is_ending() {
         number += 1;
         let link = Arc::new(Link::new(number));
-        world.current.send_replace(Some(link.clone()));
+        world.current.change(|current| *current = Some(link.clone()));
         tokio::select! {
             biased;
             () = link.died() => {}
             () = life(&world, &link, number) => {}
         }
-        world.running.send_replace(None);
+        world.running.change(|running| *running = None);
         link.kill(); // the process is gone, with whatever still ran in it
         let pause_ms = if world.weather.is_calm() { 200 } else { world.dice(|dice| dice.u64(50..3_000)) };
         world.clock.sleep(Duration::from_millis(pause_ms)).await;
@@ -53,7 +53,8 @@ async fn life(world: &Arc<World>, link: &Arc<Link>, number: u32) {
         }
     };
     world.event(&format!("node {number} has started, complete: {complete}"));
-    world.running.send_replace(Some(Running { engine: engine.clone(), link: link.clone(), complete }));
+    let here = Running { engine: engine.clone(), link: link.clone(), complete };
+    world.running.change(|running| *running = Some(here));
     let limit = link.stop_asked().await;
     let (began_ms, calm) = (world.clock.elapsed_ms(), world.weather.is_calm());
     world.event(&format!("node {number} is asked to stop within {limit:?}"));

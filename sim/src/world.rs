@@ -11,7 +11,6 @@ use mainspring_engine::{JobRequest, When};
 use mainspring_model::time::Clock;
 use mainspring_model::{BizId, Span, TaskCode};
 use mainspring_store::{MemoryStore, SqliteStore, Store};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::clock::WorldClock;
@@ -23,6 +22,7 @@ use crate::node::Running;
 use crate::planted::{Bug, Planted};
 use crate::steps::Desk;
 use crate::trace::Trace;
+use crate::watched::Watched;
 use crate::workload::{self, Act, PROBE_TASK, Wanted, Workload};
 use crate::{clients, locked, nemesis, node, people};
 
@@ -81,9 +81,9 @@ pub(crate) struct World {
     pub(crate) planted: Planted,
     pub(crate) workload: Workload,
     /// The node that starts, runs or stops.
-    pub(crate) current: watch::Sender<Option<Arc<Link>>>,
+    pub(crate) current: Watched<Option<Arc<Link>>>,
     /// The same once its engine runs.
-    pub(crate) running: watch::Sender<Option<Running>>,
+    pub(crate) running: Watched<Option<Running>>,
     dice: Mutex<fastrand::Rng>,
     ending: AtomicBool,
 }
@@ -126,8 +126,8 @@ impl World {
             weather: Weather::new(dice.fork(), temper.fault_per_mille),
             planted: Planted::new(options.bug),
             workload: workload::draw(&mut dice),
-            current: watch::Sender::new(None),
-            running: watch::Sender::new(None),
+            current: Watched::default(),
+            running: Watched::default(),
             dice: Mutex::new(dice),
             ending: AtomicBool::new(false),
         }
@@ -155,9 +155,8 @@ impl World {
 
     /// `None` when the world ends first.
     pub(crate) async fn when_running(&self) -> Option<Running> {
-        let mut running = self.running.subscribe();
-        let found = running.wait_for(Option::is_some).await.ok().and_then(|running| running.clone());
-        found.filter(|_| !self.is_ending())
+        let found = self.running.when(Option::clone).await;
+        Some(found).filter(|_| !self.is_ending())
     }
 
     /// What the body of this attempt does.
@@ -200,7 +199,7 @@ async fn live(world: &Arc<World>, temper: Temper) {
         Desk::open(world, 0).check_end();
     }
     // Bodies that are dropped with the runtime must not write any more.
-    if let Some(link) = world.current.borrow().as_ref() {
+    if let Some(link) = world.current.look(Option::clone) {
         link.kill();
     }
 }
@@ -209,7 +208,7 @@ async fn live(world: &Arc<World>, temper: Temper) {
 async fn heal(world: &Arc<World>) {
     world.event("the faults stop");
     world.weather.calm_down();
-    if let Some(link) = world.current.borrow().clone() {
+    if let Some(link) = world.current.look(Option::clone) {
         link.resume();
     }
     if let Some(running) = world.when_running().await
