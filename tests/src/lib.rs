@@ -10,7 +10,7 @@ mod witness;
 
 use std::time::{Duration, Instant};
 
-pub use server::{Answer, Options, Server, binary};
+pub use server::{Answer, Options, Server, binary, client_needs_a_provider};
 pub use witness::{Line, Witness};
 
 /// Asks again until it is so. What is awaited comes by itself; the limit is for when it does not.

@@ -71,6 +71,7 @@ impl Server {
 
     /// Started, perhaps not ready yet.
     pub fn launch(dir: &Path, options: Options) -> Server {
+        client_needs_a_provider();
         let port = free_port();
         let base = format!("http://127.0.0.1:{port}");
         let child = spawn(dir, &options, port);
@@ -209,6 +210,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The HTTP client wants a TLS provider even for plain HTTP. The second call finds the first one's.
+pub fn client_needs_a_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn witness_path(dir: &Path) -> PathBuf {

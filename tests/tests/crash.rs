@@ -34,6 +34,7 @@ fn tasks(server: &Server) {
 type Acknowledged = Arc<Mutex<BTreeMap<u64, String>>>;
 
 fn submit_until(stop: &AtomicBool, next: &AtomicU64, acknowledged: &Acknowledged, base: &Mutex<Option<String>>) {
+    mainspring_e2e::client_needs_a_provider();
     let client =
         reqwest::blocking::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build().expect("a client");
     while !stop.load(Ordering::Relaxed) {

@@ -71,7 +71,7 @@ fn dev_10_polite_stop_while_work_is_running() {
     assert_eq!(server.wait_exit(s(20)).code(), Some(0));
     assert_eq!(witness.starts_of(&id).len(), 1);
 
-    let config = "[shutdown]\ndrain = \"1s\"\n".to_owned();
+    let config = "[shutdown]\ndrain_seconds = 1\n".to_owned();
     let server = Server::start_with(dir.path(), Options { config, not_dev: false });
     assert_eq!(server.status_of(&id), "SUCCESS", "it was settled during the drain");
     let long = server.submit(&json!({"task": "sleep", "payload": {"ms": 5_000}}));

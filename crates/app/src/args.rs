@@ -115,15 +115,16 @@ pub(crate) enum Task {
     /// List tasks
     List(TaskList),
     /// Show a task
-    Show { code: String },
+    Show(Code),
     /// Create a task
     Create(Box<TaskCreate>),
     /// Let jobs of a task be made and started
-    Enable { code: String },
+    Enable(Code),
     /// Let no new job of a task be made
-    Disable { code: String },
+    Disable(Code),
     /// Run a task now
     Trigger {
+        /// The task's code
         code: String,
         /// The payload of this job: JSON, @FILE or -
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
@@ -134,11 +135,18 @@ pub(crate) enum Task {
     },
     /// Delete a task that has no live jobs; the record of its jobs stays
     Delete {
+        /// The task's code
         code: String,
         /// Only when nobody changed it since this version
         #[arg(long, value_name = "N")]
         version: Option<i64>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Code {
+    /// The task's code
+    pub(crate) code: String,
 }
 
 #[derive(Debug, Args)]
@@ -152,21 +160,26 @@ pub(crate) struct TaskList {
     /// async, delay or manual
     #[arg(long = "type", value_name = "WORD")]
     pub(crate) kind: Option<String>,
+    /// The pool of slots
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
+    /// One of its tags
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
     /// Fields with commas between, - for descending
     #[arg(long, value_name = "FIELDS", allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
+    /// 1 for the first
     #[arg(long, value_name = "N")]
     pub(crate) page: Option<u32>,
+    /// Tasks on a page, at most 200
     #[arg(long, value_name = "N")]
     pub(crate) size: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskCreate {
+    /// The task's code: how programs and people call it
     pub(crate) code: String,
     /// The handler that does the work
     #[arg(long, value_name = "NAME")]
@@ -195,6 +208,7 @@ pub(crate) struct TaskCreate {
     /// The longest delay between tries
     #[arg(long, value_name = "SPAN")]
     pub(crate) retry_cap: Option<String>,
+    /// The pool of slots
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
     /// critical, high, normal or low
@@ -203,11 +217,13 @@ pub(crate) struct TaskCreate {
     /// RERUN or FAIL: what becomes of a job whose server died while it ran
     #[arg(long, value_name = "WORD")]
     pub(crate) on_lost: Option<String>,
+    /// Whom to ask
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
     /// Repeatable
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
+    /// What it is for
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
 }
@@ -217,15 +233,15 @@ pub(crate) enum Job {
     /// List jobs, newest first
     List(JobList),
     /// Show a job and its attempts
-    Show { id: String },
+    Show(Id),
     /// Run a failed or cancelled job again, or a waiting one now
-    Retry { id: String },
+    Retry(Id),
     /// Cancel a job that is not final
-    Cancel { id: String },
+    Cancel(Id),
     /// Mark a job as failed
-    Fail { id: String },
+    Fail(Id),
     /// Give a held job back to the queue
-    Release { id: String },
+    Release(Id),
     /// Print what a job's newest attempt wrote
     Output {
         /// A job's id, or an attempt's
@@ -237,14 +253,23 @@ pub(crate) enum Job {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Id {
+    /// The job's id
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct JobList {
+    /// Of this task
     #[arg(long, value_name = "CODE")]
     pub(crate) task: Option<String>,
     /// Repeatable: PENDING, EXECUTING, SUCCESS, FAILED, TIMEOUT, CANCELLED
     #[arg(long, value_name = "WORD")]
     pub(crate) status: Vec<String>,
+    /// With this key
     #[arg(long, value_name = "KEY")]
     pub(crate) biz_id: Option<String>,
+    /// The pool of slots
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
     /// SUBMIT or MANUAL
@@ -256,6 +281,7 @@ pub(crate) struct JobList {
     /// Created before this instant
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
+    /// Jobs on a page, at most 200
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
     /// Where the page before ended
@@ -273,6 +299,7 @@ pub(crate) enum Pool {
 
 #[derive(Debug, Args)]
 pub(crate) struct PoolSet {
+    /// The pool's name
     pub(crate) name: String,
     /// Jobs at one time
     #[arg(long, value_name = "N")]

@@ -16,7 +16,9 @@ pub(crate) fn start(log: &Log) -> Result<(), Failure> {
     started.map_err(|error| Failure::failed(format!("the log cannot be started: {error}")))?;
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let said = panic.payload_as_str().unwrap_or("a panic without a message");
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
+        let said = text.unwrap_or("a panic without a message");
         tracing::error!(place, thread = std::thread::current().name(), "panic: {said}");
     }));
     Ok(())

@@ -1,5 +1,7 @@
 //! The `http` handler against a server that answers with fixed bytes, or with nothing.
 
+#![expect(clippy::disallowed_methods, reason = "a real server for the length of one test")]
+
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,6 @@ struct Witness {
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-#[expect(clippy::disallowed_methods, reason = "a server for the length of one test")]
 async fn witness(answer: Answer) -> Witness {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let port = listener.local_addr().expect("bound").port();

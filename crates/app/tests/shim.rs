@@ -1,5 +1,7 @@
 //! Commands under their keeper, with real processes: what is left of a tree, and what is made of its end.
 
+#![expect(clippy::disallowed_methods, reason = "real processes take real time")]
+
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -162,6 +164,36 @@ async fn an_engine_killed_with_signal_9_leaves_nothing_within_two_seconds() {
 async fn the_engine_that_is_killed() {
     if let Ok(length) = std::env::var(VICTIM) {
         run(shell(&tree(&length)), "null").await;
+    }
+}
+
+#[tokio::test]
+async fn a_keeper_that_is_killed_takes_the_programs_group_along() {
+    let length = unique_sleep();
+    let killing = async {
+        let length = length.clone();
+        let killed = tokio::task::spawn_blocking(move || {
+            wait_for_sleepers(&length, 2, Duration::from_secs(10));
+            kill_parents_of(&format!("sleep {length} & sleep {length}; true"));
+        });
+        killed.await.expect("it was killed");
+        std::future::pending::<()>().await;
+    };
+    let ran = run_with(shell(&format!("sleep {length} & sleep {length}; true")), "null", killing).await;
+    assert_eq!(ran.end.verdict(), Verdict::retry("the keeper of the program was killed"));
+    wait_for_sleepers(&length, 0, Duration::from_secs(2));
+}
+
+/// Signal 9 for the parent of the shell that runs this script.
+fn kill_parents_of(script: &str) {
+    for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
+        let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        if read("cmdline") == format!("sh\0-c\0{script}\0") {
+            let status = read("status");
+            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("a parent").trim();
+            let parent = rustix::process::Pid::from_raw(parent.parse().expect("a number")).expect("a process");
+            rustix::process::kill_process(parent, rustix::process::Signal::KILL).expect("killed");
+        }
     }
 }
 

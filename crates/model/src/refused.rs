@@ -125,6 +125,10 @@ impl Complaints {
     pub fn keep<T>(&mut self, field: &str, checked: Result<T, Refused>) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
+            Err(refused) if refused.errors.is_empty() => {
+                self.add(field, refused.code.as_str(), refused.detail);
+                None
+            }
             Err(refused) => {
                 self.0.extend(refused.of_field(field).errors);
                 None

@@ -18,6 +18,7 @@ mod path;
 pub mod problem;
 mod query;
 mod serve;
+mod stall;
 mod state;
 pub mod wire;
 

@@ -20,6 +20,8 @@ pub const BODY_IDLE: Duration = Duration::from_secs(30);
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// For the head of a request; hyper counts the idle time of a kept connection with it.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
+/// A client that takes nothing of its answer for so long is given up.
+pub const WRITE_STALL: Duration = Duration::from_secs(30);
 /// How long a stop waits for requests that are being answered.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// Connections at one time; the next one hears "busy".

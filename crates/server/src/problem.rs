@@ -161,3 +161,48 @@ pub fn all_codes() -> impl Iterator<Item = (&'static str, u16, &'static str)> {
     let product = Code::ALL.iter().map(|code| (code.as_str(), code.http_status(), code.title()));
     product.chain(OWN_CODES.iter().copied())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(problem: Problem, expect: &str, retry_after: Option<&str>) {
+        let body = serde_json::to_string(&problem).expect("a problem is JSON");
+        assert!(!body.contains("secret"), "what the store says stays inside: {body}");
+        let (status, code) = (problem.body.status, problem.body.code);
+        let response = problem.into_response();
+        assert_eq!((response.status().as_u16(), format!("{status} {code}").as_str()), (status, expect));
+        let told = response.headers().get(RETRY_AFTER).map(|wait| wait.to_str().expect("a number"));
+        assert_eq!(told, retry_after, "{expect}");
+    }
+
+    #[test]
+    fn failures_of_the_store_say_what_to_do_and_nothing_of_its_inside() {
+        let verb = "submit";
+        let reason = || "secret /path/to.db".to_owned();
+        let not_applied = |kind| StoreError::NotApplied { verb, kind, reason: reason() };
+        let unknown = |kind| StoreError::Unknown { verb, kind, reason: reason() };
+        check(not_applied(Trouble::Unavailable).into(), "503 STORE_UNAVAILABLE", Some("1"));
+        check(not_applied(Trouble::ReadOnly).into(), "503 STORE_UNAVAILABLE", Some("1"));
+        check(not_applied(Trouble::Full).into(), "507 STORAGE_FULL", Some("1"));
+        check(unknown(Trouble::Io).into(), "503 STORE_UNAVAILABLE", Some("1"));
+        check(Error::Unavailable(unknown(Trouble::Full)).into(), "507 STORAGE_FULL", Some("1"));
+        let unsure = Problem::from(unknown(Trouble::Io));
+        assert!(unsure.body.hint.as_deref().is_some_and(|hint| hint.contains("same bizId")), "{unsure:?}");
+        let busy = Refused::new(Code::BacklogFull, "full").retry_after(Span::from_ms(1_500));
+        check(busy.into(), "429 BACKLOG_FULL", Some("2"));
+        check(Refused::new(Code::TaskNotFound, "no").into(), "404 TASK_NOT_FOUND", None);
+    }
+
+    #[test]
+    fn every_code_is_told_once() {
+        let mut codes: Vec<&str> = all_codes().map(|(code, _, _)| code).collect();
+        codes.sort_unstable();
+        let before = codes.len();
+        codes.dedup();
+        assert_eq!(codes.len(), before);
+        for (code, status, _) in OWN_CODES {
+            check(Problem::own(code, "x"), &format!("{status} {code}"), None);
+        }
+    }
+}

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::problem::Problem;
 use crate::router;
+use crate::stall::WithWriteLimit;
 use crate::state::AppState;
 
 /// After an error that the next accept would likely meet again (no file descriptors).
@@ -77,6 +78,8 @@ impl Connection {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection is gone before its first request");
         }
+        let clock = Arc::clone(self.state.engine.clock());
+        let stream = WithWriteLimit::new(stream, clock, self.state.settings.write_stall);
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(self.state.settings.header_timeout);
         let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.app));

@@ -24,6 +24,8 @@ pub struct Settings {
     pub connections_max: usize,
     pub header_timeout: Duration,
     pub request_timeout: Duration,
+    /// How long a client may take nothing of its answer.
+    pub write_stall: Duration,
     /// How long a stop waits for requests that are being answered.
     pub drain_limit: Duration,
 }
@@ -45,6 +47,7 @@ impl Default for Settings {
             connections_max: limits::CONNECTIONS_MAX,
             header_timeout: limits::HEADER_TIMEOUT,
             request_timeout: limits::REQUEST_TIMEOUT,
+            write_stall: limits::WRITE_STALL,
             drain_limit: limits::DRAIN_LIMIT,
         }
     }

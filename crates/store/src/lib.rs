@@ -96,7 +96,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     ) -> Result<TaskChange>;
     /// Without a version the switch wins over whatever else changed. Switching to the present state is `Written`.
     async fn switch_task(&self, code: TaskCode, enabled: bool, by: String, now: Timestamp) -> Result<TaskChange>;
-    /// Refused (`InTheWay`) while jobs of the task are live; the record of its jobs stays.
+    /// Refused (`InTheWay`) while jobs of the task are live; the record of its jobs stays. A repetition is `Missing`.
     async fn delete_task(&self, code: TaskCode, version: Option<i64>, by: String, now: Timestamp)
     -> Result<TaskChange>;
 
@@ -106,7 +106,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     // ---- jobs and attempts, for people ----
     async fn job(&self, id: JobId) -> Result<Option<Job>>;
-    /// Newest first, without payloads. The filter has been checked against the indexes.
+    /// Newest first, without payloads. The filter has been checked against the indexes (`check_filter`).
     async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>>;
     async fn job_end(&self, id: JobId) -> Result<Option<JobEnd>>;
     async fn operate(&self, operate: Operate) -> Result<Operated>;
@@ -119,7 +119,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>>;
 
     // ---- numbers and checks ----
+    /// Looks at every job in the queue at worst: for one task that a person looks at, not for a list of tasks.
     async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount>;
+    /// Queued, started and parked jobs; those in a node's memory are the node's to count.
     async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>>;
     async fn earliest_due(&self, pool: &PoolName) -> Result<Option<Timestamp>>;
     /// The invariants that can be seen in the database; empty when all hold.

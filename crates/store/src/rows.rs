@@ -270,6 +270,7 @@ pub struct JobFilter {
     pub task: Option<TaskCode>,
     /// Empty: all.
     pub status: Vec<JobStatus>,
+    /// Finds the jobs that have the key: those that had it while they were live and freed it are not found by it.
     pub biz_id: Option<BizId>,
     pub pool: Option<PoolName>,
     pub trigger: Option<Trigger>,

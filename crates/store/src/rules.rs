@@ -188,7 +188,8 @@ pub(crate) fn facts(
     Facts { retry_count, max_retry, lost_count, retry, fail_strategy, on_lost }
 }
 
-/// The words of an alert event.
+/// The words of an alert event. (The reference keeps no words.)
+#[cfg(feature = "sqlite")]
 pub(crate) fn alert_text(cause: &str, error: Option<&str>) -> String {
     text::excerpt(&format!("{cause}: {}", error.unwrap_or("no message")), limits::ERROR_CHARS_MAX)
 }

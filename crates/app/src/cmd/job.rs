@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::query;
-use crate::args::{Format, Job, JobList};
+use crate::args::{Format, Id, Job, JobList};
 use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
@@ -41,11 +41,11 @@ const ATTEMPT_COLUMNS: [&str; 7] = ["id", "attempt", "status", "node", "executeT
 pub(crate) async fn run(command: Job, client: &Client, format: Format) -> Result<(), Failure> {
     match command {
         Job::List(args) => list(args, client, format).await,
-        Job::Show { id } => show(&id, client, format).await,
-        Job::Retry { id } => operate(&id, "retry", client, format).await,
-        Job::Cancel { id } => operate(&id, "cancel", client, format).await,
-        Job::Fail { id } => operate(&id, "fail", client, format).await,
-        Job::Release { id } => operate(&id, "release", client, format).await,
+        Job::Show(Id { id }) => show(&id, client, format).await,
+        Job::Retry(Id { id }) => operate(&id, "retry", client, format).await,
+        Job::Cancel(Id { id }) => operate(&id, "cancel", client, format).await,
+        Job::Fail(Id { id }) => operate(&id, "fail", client, format).await,
+        Job::Release(Id { id }) => operate(&id, "release", client, format).await,
         Job::Output { id, follow } => {
             let attempt = attempt_of(&id, client).await?;
             if follow { follow_output(&attempt, client, format).await } else { output(&attempt, client, format).await }

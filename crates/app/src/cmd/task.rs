@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{json_argument, query};
-use crate::args::{Format, Task, TaskCreate, TaskList};
+use crate::args::{Code, Format, Task, TaskCreate, TaskList};
 use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
@@ -35,10 +35,12 @@ const FIELDS: [&str; 20] = [
 pub(crate) async fn run(command: Task, client: &Client, format: Format) -> Result<(), Failure> {
     match command {
         Task::List(args) => list(args, client, format).await,
-        Task::Show { code } => print::object(format, &client.get(&["tasks", &code], Query::new()).await?, &FIELDS),
+        Task::Show(Code { code }) => {
+            print::object(format, &client.get(&["tasks", &code], Query::new()).await?, &FIELDS)
+        }
         Task::Create(args) => create(*args, client, format).await,
-        Task::Enable { code } => switch(&code, "enable", client, format).await,
-        Task::Disable { code } => switch(&code, "disable", client, format).await,
+        Task::Enable(Code { code }) => switch(&code, "enable", client, format).await,
+        Task::Disable(Code { code }) => switch(&code, "disable", client, format).await,
         Task::Trigger { code, param, request_id } => {
             let mut body = json!({});
             if let Some(param) = param {

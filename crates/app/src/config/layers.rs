@@ -10,8 +10,6 @@ use toml::{Table, Value};
 /// The embedded manual.
 pub(crate) const DEFAULTS: &str = include_str!("default.toml");
 const ENV_PREFIX: &str = "MAINSPRING_";
-/// Variables with the prefix that are not keys: the client's, the file's, and what commands get.
-const ENV_OTHERS: [&str; 6] = ["SERVER_URL", "CONFIG", "JOB_ID", "ATTEMPT", "FENCE", "TASK"];
 /// A word that differs in more letters was not meant.
 const NEAR_ENOUGH: f64 = 0.7;
 
@@ -105,10 +103,13 @@ impl Layers {
 
     fn add_variable(&mut self, variable: &str, text: &str, known: &BTreeSet<String>) {
         let Some(rest) = variable.strip_prefix(ENV_PREFIX) else { return };
-        if ENV_OTHERS.contains(&rest) {
+        let key = rest.replace("__", ".").to_lowercase();
+        // There are others of this name: the client's, those of commands, and a cluster sets MAINSPRING_PORT for a
+        // service that is called so. Without the double underscore it is a key only when it is one written wrongly.
+        let is_almost = |known: &String| known.replace('.', "_") == key;
+        if !key.contains('.') && !known.iter().any(is_almost) {
             return;
         }
-        let key = rest.replace("__", ".").to_lowercase();
         let origin = Origin::Environment(variable.to_owned());
         let Some(default) = self.values.get(&key).filter(|_| known.contains(&key)) else {
             let near = nearest(&key, known).map(|key| format!("; did you mean {}?", variable_of(key)));

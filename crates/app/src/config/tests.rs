@@ -39,6 +39,7 @@ fn later_layers_win_and_say_so() {
             ("MAINSPRING_HTTP__ALLOW".to_owned(), "127.0.0.1, 10.0.0.0/8".to_owned()),
             ("MAINSPRING_PROBES__ENABLED".to_owned(), "true".to_owned()),
             ("MAINSPRING_SERVER_URL".to_owned(), "http://not-a-key".to_owned()),
+            ("MAINSPRING_PORT_8700_TCP".to_owned(), "tcp://10.0.0.1:8700".to_owned()),
             ("PATH".to_owned(), "/bin".to_owned()),
         ],
         flags,
@@ -85,7 +86,13 @@ fn all_complaints_come_at_once_with_their_place() {
         concurrency = 0
         when_full = "explode"
     "#;
-    let said = complaints(file, &[("MAINSPRING_PROBES__ENABLED", "maybe"), ("MAINSPRING_DATA__DRI", "x")]).join("\n");
+    let environment = [
+        ("MAINSPRING_PROBES__ENABLED", "maybe"),
+        ("MAINSPRING_DATA__DRI", "x"),
+        ("MAINSPRING_LOG_LEVEL", "debug"),
+        ("MAINSPRING_POOLS", "[]"),
+    ];
+    let said = complaints(file, &environment).join("\n");
     for expect in [
         "mainspring.toml: there is no key `server.listne`; did you mean `server.listen`?",
         "mainspring.toml: log.format: `xml` is not one of text, json",
@@ -103,6 +110,8 @@ fn all_complaints_come_at_once_with_their_place() {
         "mainspring.toml: pools[0]: when_full: `explode` is not one of spill",
         "environment MAINSPRING_PROBES__ENABLED: probes.enabled: expects true or false, not `maybe`",
         "environment MAINSPRING_DATA__DRI: there is no key `data.dri`; did you mean MAINSPRING_DATA__DIR?",
+        "environment MAINSPRING_LOG_LEVEL: there is no key `log_level`; did you mean MAINSPRING_LOG__LEVEL?",
+        "environment MAINSPRING_POOLS: `pools` is a list of tables, which only a file can hold",
     ] {
         assert!(said.contains(expect), "no `{expect}` in\n{said}");
     }

@@ -92,7 +92,7 @@ impl Pool {
             return Place::Full(state.settings.when_full);
         }
         let backlog_first = state.store_due.is_some_and(|first| first <= due);
-        if full || backlog_first || state.settings.paused || state.closed {
+        if full || backlog_first || state.closed {
             return Place::InStore;
         }
         state.reserved += 1;

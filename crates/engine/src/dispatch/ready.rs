@@ -32,7 +32,7 @@ impl Ready {
     pub(crate) fn pop(&mut self, now: Timestamp) -> Option<Claim> {
         self.ripen(now);
         self.picks = self.picks.wrapping_add(1);
-        let place = if self.picks % FAIR_EVERY == 0 { self.longest_due() } else { self.highest_priority() }?;
+        let place = if self.picks.is_multiple_of(FAIR_EVERY) { self.longest_due() } else { self.highest_priority() }?;
         self.due[place].pop_first().map(|(_, claim)| claim)
     }
 

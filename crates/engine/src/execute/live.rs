@@ -13,6 +13,7 @@ use mainspring_store::{Claim, Held};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::Pool;
+use crate::execute::turn::Turn;
 use crate::locked;
 use crate::write_back::output::Output;
 
@@ -36,6 +37,8 @@ pub(crate) struct LiveAttempt {
     /// The body has a thread of its own and cannot be dropped.
     pub(crate) blocks: AtomicBool,
     pub(crate) output: Output,
+    /// Given back when the outcome is written: until then the loss of this node would be counted against the job.
+    turn: Mutex<Option<Turn>>,
     phase: Mutex<Phase>,
 }
 
@@ -84,12 +87,21 @@ impl LiveAttempt {
             drop_body: CancellationToken::new(),
             start_written: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
+            turn: Mutex::new(None),
             phase: Mutex::new(Phase::Running),
         }
     }
 
     pub(crate) fn id(&self) -> AttemptId {
         AttemptId { job: self.claim.id, fence: self.claim.fence }
+    }
+
+    pub(crate) fn keep_turn(&self, turn: Turn) {
+        *locked(&self.turn) = Some(turn);
+    }
+
+    pub(crate) fn end_turn(&self) {
+        drop(locked(&self.turn).take());
     }
 
     pub(crate) fn held(&self) -> Held {

@@ -10,6 +10,7 @@ mod live;
 mod panic;
 pub mod process;
 pub mod shim;
+mod turn;
 mod watch;
 
 use std::sync::Arc;
@@ -17,9 +18,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::Verdict;
-use mainspring_model::decide::{Care, Ended, care};
+use mainspring_model::decide::{Ended, care};
 use mainspring_store::{Claim, GiveBack, Held, Started};
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
 pub(crate) use live::{BodyEnd, LiveAttempt, LiveAttempts};
 pub(crate) use watch::{enforce_deadlines, show_progress};
@@ -88,7 +88,7 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
         return Slot::Kept;
     };
     let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
-    let turn = wait_for_turn(core, care).await;
+    let turn = turn::wait_for_turn(core, care).await;
     let (now, at) = (core.clock.now(), core.clock.monotonic());
     let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
     core.counts.add(Count::Started, 1);
@@ -96,7 +96,10 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
         core.watch_wake.notify_one();
         core.show_wake.notify_one();
     }
-    if turn.is_careful() && !write_start(core, &attempt).await {
+    let careful = turn.is_careful();
+    attempt.keep_turn(turn);
+    if careful && !write_start(core, &attempt).await {
+        attempt.end_turn();
         core.live.remove([attempt.held()].into_iter());
         return Slot::Kept; // somebody else has the job by now
     }
@@ -109,34 +112,12 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
                 ended = panic::guarded(body) => ended,
                 () = attempt.drop_body.cancelled() => Ended::Answered(Verdict::Cancelled),
             };
-            drop(turn);
             finish(core, &attempt, ended)
         }
         Body::Blocking(handler) => {
             attempt.blocks.store(true, Ordering::Release);
-            on_own_thread(core, attempt, handler, turn)
+            on_own_thread(core, attempt, handler)
         }
-    }
-}
-
-/// What an attempt holds while it runs, so that the guilty one among suspects is found.
-enum Turn {
-    Free,
-    Careful(#[expect(dead_code, reason = "held, not read")] OwnedRwLockReadGuard<()>),
-    Alone(#[expect(dead_code, reason = "held, not read")] OwnedRwLockWriteGuard<()>),
-}
-
-impl Turn {
-    fn is_careful(&self) -> bool {
-        !matches!(self, Turn::Free)
-    }
-}
-
-async fn wait_for_turn(core: &Core, care: Care) -> Turn {
-    match care {
-        Care::Normal => Turn::Free,
-        Care::WriteStartFirst => Turn::Careful(core.careful.clone().read_owned().await),
-        Care::Alone => Turn::Alone(core.careful.clone().write_owned().await),
     }
 }
 
@@ -159,13 +140,12 @@ fn started(core: &Core, attempt: &LiveAttempt) -> Started {
 }
 
 /// A blocking body gets a thread of its own, and the slot goes with it.
-fn on_own_thread(core: &Arc<Core>, attempt: Arc<LiveAttempt>, handler: Arc<dyn BlockingHandler>, turn: Turn) -> Slot {
+fn on_own_thread(core: &Arc<Core>, attempt: Arc<LiveAttempt>, handler: Arc<dyn BlockingHandler>) -> Slot {
     let (core, name) = (core.clone(), format!("job-{}", attempt.claim.id));
     let (core_if_refused, attempt_if_refused) = (core.clone(), attempt.clone());
     let body = move || {
         let context = Context { attempt: attempt.clone() };
         let ended = panic::guarded_blocking(|| handler.handle(context));
-        drop(turn);
         let slot = finish(&core, &attempt, ended);
         if slot == Slot::Kept
             && let Some(next) = free_slot(&core, &attempt.pool)

@@ -67,6 +67,7 @@ impl Core {
         let settle = || self.store.settle(settlements.clone(), self.clock.now());
         let settled = self.insist(Duration::MAX, settle).await.unwrap_or_default();
         self.live.remove(ended.iter().map(|one| one.attempt.held()));
+        ended.iter().for_each(|one| one.attempt.end_turn());
         for ((one, settlement), settled) in ended.iter().zip(&settlements).zip(settled) {
             self.settled(&one.attempt, settlement, settled).await;
         }

@@ -89,6 +89,26 @@ async fn one_connection_too_many_hears_so() {
 }
 
 #[tokio::test]
+async fn a_client_that_reads_nothing_gives_its_place_back() {
+    let settings = Settings { write_stall: Duration::from_millis(50), connections_max: 1, ..Settings::default() };
+    let served = served(settings).await;
+    let mut deaf = TcpStream::connect(served.address).await.unwrap();
+    let asked = SHORT.replace("/healthz", "/openapi.json").replace("connection: close\r\n", "").repeat(200);
+    deaf.write_all(asked.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    for _ in 0..200 {
+        answer = served.raw(SHORT).await;
+        if answer.starts_with("HTTP/1.1 200") {
+            break;
+        }
+        served.house.engine.clock().sleep(Duration::from_millis(20)).await;
+    }
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    served.stop().await;
+    drop(deaf);
+}
+
+#[tokio::test]
 async fn a_stop_does_not_wait_for_ever_for_a_request() {
     let settings = Settings { drain_limit: Duration::from_millis(100), ..Settings::default() };
     let served = served(settings).await;

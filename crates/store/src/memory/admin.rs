@@ -28,7 +28,6 @@ impl Data {
             create_time: now,
             update_time: now,
         };
-        self.audit(format!("task:{code}"));
         self.tasks.insert(code, task.clone());
         TaskChange::Written(task)
     }
@@ -49,23 +48,17 @@ impl Data {
         }
         (stored.definition, stored.update_time) = (definition, now);
         stored.version += 1;
-        let written = stored.clone();
-        self.audit(format!("task:{code}"));
-        TaskChange::Written(written)
+        TaskChange::Written(stored.clone())
     }
 
     pub(super) fn switch_task(&mut self, code: &TaskCode, enabled: bool, now: Timestamp) -> TaskChange {
         let to = if enabled { TaskSwitch::Enabled } else { TaskSwitch::Disabled };
         let Some(stored) = self.tasks.get_mut(code) else { return TaskChange::Missing };
-        let changes = stored.switch != to;
-        if changes {
+        if stored.switch != to {
             (stored.switch, stored.update_time) = (to, now);
             stored.version += 1;
         }
         let written = stored.clone();
-        if changes {
-            self.audit(format!("task:{code}"));
-        }
         TaskChange::Written(written)
     }
 
@@ -78,13 +71,18 @@ impl Data {
             return TaskChange::InTheWay(stored);
         }
         self.tasks.remove(code);
-        self.audit(format!("task:{code}"));
         TaskChange::Written(stored)
     }
 
     pub(super) fn operate(&mut self, operate: &Operate) -> Operated {
         let Some(job) = self.job(operate.id) else { return Operated::Missing };
-        let Some(change) = rules::judge(&job, operate) else { return Operated::Moved };
+        let Some(change) = rules::judge(&job, operate) else {
+            let is_same = |done: &Operate| {
+                (done.id, done.operation, done.now, &done.by)
+                    == (operate.id, operate.operation, operate.now, &operate.by)
+            };
+            return if self.operations.iter().any(is_same) { Operated::Done(job) } else { Operated::Moved };
+        };
         let unique = self.records[&job.id].unique;
         let live_key = job.biz_id.clone().filter(|_| unique == Unique::Live).map(|biz_id| (biz_id, job.task.clone()));
         match change {
@@ -106,7 +104,7 @@ impl Data {
             }
             Change::Release => self.release_by_person(&job, operate),
         }
-        self.audit(format!("job:{}", job.id));
+        self.operations.push(operate.clone());
         Operated::Done(self.job(job.id).expect("it was read under this lock"))
     }
 

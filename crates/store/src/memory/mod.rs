@@ -6,6 +6,7 @@
 
 mod admin;
 mod lists;
+mod nodes;
 mod pipeline;
 mod verify;
 
@@ -44,7 +45,8 @@ struct Data {
     alerts: Vec<Alert>,
     nodes: BTreeMap<Incarnation, NodeRow>,
     pools: BTreeMap<PoolName, PoolSettings>,
-    audit: Vec<Audit>,
+    /// What people did to jobs.
+    operations: Vec<Operate>,
     claims: u64,
 }
 
@@ -80,11 +82,6 @@ struct Alert {
     job: JobId,
 }
 
-#[derive(Debug)]
-struct Audit {
-    object: String,
-}
-
 impl Data {
     /// The job as people see it: the record, and where the queue has it.
     fn job(&self, id: JobId) -> Option<Job> {
@@ -94,10 +91,6 @@ impl Data {
             job.queue = Some(QueueEntry { state: queued.state, due: queued.due, owner: queued.owner });
         }
         Some(job)
-    }
-
-    fn audit(&mut self, object: String) {
-        self.audit.push(Audit { object });
     }
 }
 
@@ -233,9 +226,7 @@ impl Store for MemoryStore {
     }
 
     async fn put_pool(&self, pool: PoolSettings, _by: String, _now: Timestamp) -> Result<()> {
-        let mut data = self.data();
-        data.audit(format!("pool:{}", pool.name));
-        data.pools.insert(pool.name.clone(), pool);
+        self.data().pools.insert(pool.name.clone(), pool);
         Ok(())
     }
 

@@ -48,8 +48,9 @@ impl Data {
     /// A job that a person took up has the audit row of it.
     fn reopened_without_audit(&self) -> impl Iterator<Item = Violation> {
         let closed = self.dead.iter().filter(|(_, dead)| !dead.open);
-        closed.filter(|(id, _)| !self.audit.iter().any(|row| row.object == format!("job:{id}"))).map(|(id, _)| {
-            Violation { invariant: "INV-26", detail: format!("job {id} was reopened without an audit row") }
+        closed.filter(|(id, _)| !self.operations.iter().any(|done| done.id == **id)).map(|(id, _)| Violation {
+            invariant: "INV-26",
+            detail: format!("job {id} was reopened without an audit row"),
         })
     }
 }

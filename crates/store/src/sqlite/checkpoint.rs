@@ -13,8 +13,9 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 
+use super::fault::trouble_of;
 use super::{open_connection, pragmas::Role};
-use crate::OpenError;
+use crate::{OpenError, Trouble};
 
 /// The thread copies when the log has grown by this many pages (4 MB).
 const BACKGROUND_PAGES: u32 = 1_000;
@@ -60,9 +61,12 @@ impl Policy {
 }
 
 fn checkpoint(conn: &Connection, mode: CheckpointMode) {
-    if let Err(error) = conn.wal_checkpoint_v2(None::<&str>, mode) {
+    match conn.wal_checkpoint_v2(None::<&str>, mode) {
+        Ok(_) => {}
+        // The other one copies at this moment.
+        Err(error) if trouble_of(&error) == Trouble::Unavailable => {}
         // Nothing is lost: the log grows and the next checkpoint tries again.
-        tracing::warn!(%error, "a checkpoint failed");
+        Err(error) => tracing::warn!(%error, "a checkpoint failed"),
     }
 }
 
@@ -101,5 +105,29 @@ impl Drop for Checkpointer {
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_is_asked_once_per_growth_and_the_writer_copies_at_the_bound() {
+        let (wake, woken) = sync_channel(1);
+        let mut policy = Policy { log_pages: Arc::default(), asked_at_pages: 0, wake };
+        let conn = Connection::open_in_memory().expect("opens");
+        let mut check = |pages: u32, asks: bool| {
+            policy.log_pages.store(pages, Ordering::Relaxed);
+            policy.after_commit(&conn);
+            assert_eq!(woken.try_recv().is_ok(), asks, "at {pages} pages");
+        };
+        check(BACKGROUND_PAGES - 1, false);
+        check(BACKGROUND_PAGES, true);
+        check(BACKGROUND_PAGES + 1, false);
+        check(BACKGROUND_PAGES * 2, true);
+        check(WRITER_PAGES, false); // the writer did it itself
+        check(3, false); // the log began anew
+        check(BACKGROUND_PAGES, true);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mainspring_model::{
     BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, QueueState, TaskCode, Timestamp, Trigger, Unique,
 };
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::decode::{Columns, read_attachment};
 use super::fault::{Fault, Outcome};
@@ -15,10 +15,16 @@ use crate::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom};
 
 /// `turn` counts the claims: see `rules::split`.
 pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Outcome<Claimed> {
+    let mut taker = Taker {
+        conn,
+        owner: request.owner,
+        read: conn.prepare_cached(sql::CLAIM_READ)?,
+        claim: conn.prepare_cached(sql::QUEUE_CLAIM)?,
+    };
     let mut claimed = Claimed::default();
     for room in &request.rooms {
         for id in choose(conn, room, request.due_until, turn)? {
-            match take(conn, id, request.owner) {
+            match taker.take(id) {
                 Ok(claim) => claimed.jobs.push(claim),
                 Err(Fault::Row(reason)) => {
                     tracing::error!(job = %id, reason, "a job cannot be read and is set aside");
@@ -46,16 +52,25 @@ fn choose(conn: &Connection, room: &PoolRoom, until: Timestamp, turn: u64) -> Ou
     Ok(waiting.iter().zip(taken).flat_map(|(ids, taken)| ids.iter().take(taken as usize).copied()).collect())
 }
 
-fn take(conn: &Connection, id: JobId, owner: Incarnation) -> Outcome<Claim> {
-    let mut read = conn.prepare_cached(sql::CLAIM_READ)?;
-    let mut rows = read.query([id.0])?;
-    let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
-    let (mut claim, attachment) = decode(id, row)?;
-    if let Some(attachment) = attachment {
-        claim.payload = Some(read_attachment(conn, attachment)?.into());
+/// Statements are looked up once per claim, not once per job.
+struct Taker<'c> {
+    conn: &'c Connection,
+    owner: Incarnation,
+    read: CachedStatement<'c>,
+    claim: CachedStatement<'c>,
+}
+
+impl Taker<'_> {
+    fn take(&mut self, id: JobId) -> Outcome<Claim> {
+        let mut rows = self.read.query([id.0])?;
+        let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
+        let (mut claim, attachment) = decode(id, row)?;
+        if let Some(attachment) = attachment {
+            claim.payload = Some(read_attachment(self.conn, attachment)?.into());
+        }
+        self.claim.execute([id.0, self.owner.0])?;
+        Ok(claim)
     }
-    conn.prepare_cached(sql::QUEUE_CLAIM)?.execute([id.0, owner.0])?;
-    Ok(claim)
 }
 
 fn decode(id: JobId, row: &Row<'_>) -> Outcome<(Claim, Option<i64>)> {

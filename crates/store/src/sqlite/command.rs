@@ -129,3 +129,67 @@ fn roll_back(conn: &Connection) -> rusqlite::Result<()> {
 pub(super) fn statement(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Trouble;
+
+    type Answer = oneshot::Receiver<Result<(), StoreError>>;
+
+    fn inserts(sql: &'static str) -> (Box<dyn Command>, Answer) {
+        let (call, answer) = Call::new("trial", move |conn: &Connection| Ok(conn.execute_batch(sql)?));
+        (Box::new(call), answer)
+    }
+
+    fn run(conn: &Connection, calls: Vec<(Box<dyn Command>, Answer)>) -> Vec<Result<(), StoreError>> {
+        let (mut commands, answers): (Vec<_>, Vec<_>) = calls.into_iter().unzip();
+        let ending = transact(conn, &mut commands);
+        commands.into_iter().for_each(|command| command.reply(&ending));
+        answers.into_iter().map(|mut answer| answer.try_recv().expect("it was answered")).collect()
+    }
+
+    fn kept(conn: &Connection) -> Vec<i64> {
+        let mut rows = conn.prepare("SELECT x FROM t ORDER BY x").expect("prepares");
+        let rows = rows.query_map([], |row| row.get(0)).expect("reads");
+        rows.collect::<rusqlite::Result<_>>().expect("reads")
+    }
+
+    fn database() -> Connection {
+        let conn = Connection::open_in_memory().expect("opens");
+        conn.execute_batch("CREATE TABLE t (x INTEGER PRIMARY KEY, y BLOB)").expect("creates");
+        conn
+    }
+
+    #[test]
+    fn a_failing_command_leaves_no_trace_and_poisons_no_other() {
+        let conn = database();
+        let answers = run(
+            &conn,
+            vec![
+                inserts("INSERT INTO t (x) VALUES (1)"),
+                inserts("INSERT INTO t (x) VALUES (2); INSERT INTO t (x) VALUES (1)"),
+                inserts("INSERT INTO t (x) VALUES (3)"),
+            ],
+        );
+        assert_eq!(answers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!((kept(&conn), conn.is_autocommit()), (vec![1, 3], true));
+        let alone = run(&conn, vec![inserts("INSERT INTO t (x) VALUES (4); INSERT INTO t (x) VALUES (1)")]);
+        assert!(alone[0].is_err());
+        assert_eq!((kept(&conn), conn.is_autocommit()), (vec![1, 3], true));
+    }
+
+    #[test]
+    fn a_full_database_applies_nothing_of_the_transaction_and_says_so_to_all() {
+        let conn = database();
+        conn.execute_batch("PRAGMA max_page_count = 20").expect("sets");
+        let big = "INSERT INTO t (x, y) VALUES (2, zeroblob(1000000))";
+        let answers = run(&conn, vec![inserts("INSERT INTO t (x) VALUES (1)"), inserts(big)]);
+        for answer in answers {
+            let error = answer.expect_err("the disk is full");
+            assert!(matches!(&error, StoreError::NotApplied { kind: Trouble::Full, .. }), "{error:?}");
+        }
+        assert_eq!((kept(&conn), conn.is_autocommit()), (vec![], true));
+        assert!(run(&conn, vec![inserts("INSERT INTO t (x) VALUES (3)")])[0].is_ok(), "work goes on");
+    }
+}

@@ -12,9 +12,9 @@ use crate::OpenError;
 
 /// A file below it is checked page by page at each start: that takes less than a second.
 const ALWAYS_CHECKED_BYTES_MAX: u64 = 64 << 20;
-/// One that was not closed cleanly is checked up to here; past it a check would hold up the restart for many seconds,
-/// and is left to `verify`.
-const UNCLEAN_CHECKED_BYTES_MAX: u64 = 1 << 30;
+/// One that was not closed cleanly is checked up to here; past it a check would hold up the restart for seconds, and is
+/// left to `verify`.
+const UNCLEAN_CHECKED_BYTES_MAX: u64 = 256 << 20;
 
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
 

@@ -14,7 +14,12 @@ use crate::{Held, Operate, Operated};
 
 pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated> {
     let Some(row) = read_job(conn, operate.id)? else { return Ok(Operated::Missing) };
-    let Some(change) = judge(&row.job, operate) else { return Ok(Operated::Moved) };
+    let object = format!("job:{}", operate.id);
+    let Some(change) = judge(&row.job, operate) else {
+        let words = params![operate.now.as_ms(), operate.by, operate.operation.as_str(), object];
+        let is_repeated = conn.prepare_cached(sql::AUDIT_RECENT)?.exists(words)?;
+        return if is_repeated { done(conn, operate.id) } else { Ok(Operated::Moved) };
+    };
     match change {
         Change::Reopen => {
             if let Some(taken_by) = retake_key(conn, &row)? {
@@ -30,11 +35,14 @@ pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated>
         Change::End(status) => end(conn, &row, status, operate)?,
         Change::Release => release(conn, &row.job, operate)?,
     }
-    let object = format!("job:{}", operate.id);
     write_audit(conn, operate.now, &operate.by, operate.operation.as_str(), &object, row.job.task.as_str())?;
-    jobs::job(conn, operate.id)?
+    done(conn, operate.id)
+}
+
+fn done(conn: &Connection, id: JobId) -> Outcome<Operated> {
+    jobs::job(conn, id)?
         .map(Operated::Done)
-        .ok_or_else(|| Fault::Row(format!("job {} is gone within its own transaction", operate.id)))
+        .ok_or_else(|| Fault::Row(format!("job {id} is gone within its own transaction")))
 }
 
 /// The job that has the key instead, if there is one. A key for the record's life was never freed.

@@ -23,6 +23,7 @@ statements! {
     ATTEMPTS_OF_JOB = "attempts_of_job";
     ATTEMPTS_OF_TASK = "attempts_of_task";
     AUDIT_INSERT = "audit_insert";
+    AUDIT_RECENT = "audit_recent";
     CLAIM_READ = "claim_read";
     DEAD_CLOSE = "dead_close";
     DEAD_INSERT = "dead_insert";

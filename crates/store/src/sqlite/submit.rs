@@ -85,7 +85,8 @@ impl<'j> Batch<'_, 'j> {
             .conn
             .prepare_cached(sql::KEY_READ)?
             .query_row(params![biz_id.as_str(), job.task.as_str()], |row| row.get(0))?;
-        if first == job.id.0 {
+        // Stored by an earlier try: it has the key still, or has ended and freed it for another one.
+        if first == job.id.0 || self.conn.prepare_cached(sql::JOB_EXISTS)?.exists([job.id.0])? {
             return Ok(Some(Submitted::Stored));
         }
         let duplicate = first_job(self.conn, JobId(first), job.payload.as_deref())?;

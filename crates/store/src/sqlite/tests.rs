@@ -26,3 +26,17 @@ fn open(path: &Path) -> Result<SqliteStore, crate::OpenError> {
 
 crate::store_suite!(file => crate::sqlite::tests::in_a_file);
 crate::store_suite!(memory => crate::sqlite::tests::inline);
+
+#[tokio::test]
+async fn random_verbs_answer_as_the_reference_does() {
+    for seed in 0..40 {
+        let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
+        crate::suite::differential::two_stores_agree(&reference, &inline().await, seed, 600).await;
+    }
+}
+
+#[tokio::test]
+async fn random_verbs_on_a_file_answer_as_the_reference_does() {
+    let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
+    crate::suite::differential::two_stores_agree(&reference, &in_a_file().await, 1_000, 600).await;
+}

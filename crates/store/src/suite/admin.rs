@@ -249,3 +249,15 @@ pub async fn the_store_says_what_it_is(world: &World) {
     world.store.check_writable().await.expect("is writable");
     world.store.now().await.expect("has a clock");
 }
+
+pub async fn a_repeated_operation_is_known(world: &World) {
+    world.stored((1..=2).map(new_job).collect()).await;
+    for (id, operation) in [(1, JobOperation::Cancel), (2, JobOperation::Fail), (1, JobOperation::Retry)] {
+        let request = operate(&world.job(id).await, operation, at(50 + operation.code()));
+        let first = world.store.operate(request.clone()).await.expect("answers");
+        assert!(matches!(first, Operated::Done(_)), "{first:?}");
+        assert_eq!(world.store.operate(request.clone()).await.expect("answers"), first);
+        let other = crate::Operate { by: "bob".to_owned(), ..request };
+        assert_eq!(world.store.operate(other).await.expect("answers"), Operated::Moved);
+    }
+}

@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod claim;
+pub mod differential;
 pub mod finish;
 pub mod lists;
 pub mod rescue;
@@ -106,6 +107,7 @@ macro_rules! store_suite {
                     pools_are_kept,
                     operations_agree_with_the_rules_in_every_state,
                     an_operation_needs_what_the_person_saw,
+                    a_repeated_operation_is_known,
                     a_retry_opens_a_new_generation,
                     a_retry_takes_its_live_key_again_or_says_who_has_it,
                     retry_now_makes_a_waiting_job_due,

@@ -69,9 +69,11 @@ pub async fn a_repeated_submit_answers_stored(world: &World) {
         world.settle(settlement(claim, done(None))).await;
     }
     // Also when the job has ended since, and has freed its key.
-    world.stored(jobs).await;
+    world.stored(jobs.clone()).await;
     assert_eq!(world.claim(10, T0).await.jobs, []);
+    // And when another one has the key now.
     world.stored(vec![keyed(4, "live", Unique::Live)]).await;
+    world.stored(jobs).await;
 }
 
 pub async fn a_bad_row_stops_no_other(world: &World) {

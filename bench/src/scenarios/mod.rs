@@ -1,0 +1,99 @@
+//! The scenarios: what a process that `runs` has started carries out.
+
+mod drain;
+mod standing;
+mod start;
+mod submit;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::args::{Scenario, Sizes, Subject};
+use crate::figures::Figures;
+use crate::host::{Host, database};
+use crate::tables::Fill;
+use crate::{limits, peer, tables};
+
+/// The order for one process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) scenario: Scenario,
+    pub(crate) subject: Subject,
+    pub(crate) step: Step,
+    pub(crate) sizes: Sizes,
+    /// The database and whatever else the run needs; made and removed by the parent.
+    pub(crate) dir: PathBuf,
+    /// The server or the peer's driver.
+    pub(crate) program: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Step {
+    /// Makes a database and fills its tables directly.
+    Prefill(Fill),
+    /// Submits the jobs that the next step drains.
+    Submit,
+    /// Measures what nothing costs.
+    Rest,
+    Measure,
+}
+
+impl Spec {
+    pub(crate) fn program(&self) -> Result<&PathBuf> {
+        self.program.as_ref().context("the program to be measured is not named")
+    }
+}
+
+/// In the process that was started for it: the figures go to the parent, on one line.
+pub(crate) fn carry_out(spec: &Spec) -> Result<()> {
+    // As an application would have it: a thread per core.
+    let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
+    let figures = runtime.block_on(step(spec))?;
+    println!("{}", serde_json::to_string(&figures)?);
+    Ok(())
+}
+
+async fn step(spec: &Spec) -> Result<Figures> {
+    match (spec.step, spec.subject) {
+        (Step::Prefill(fill), _) => prefill(spec, fill).await,
+        (Step::Submit, _) => drain::submit(spec).await,
+        (Step::Rest, _) => standing::memory_at_rest(spec).await,
+        (Step::Measure, Subject::Raw) => limits::measure(&spec.dir),
+        (Step::Measure, Subject::Effectum) => peer::measure(spec).await,
+        (Step::Measure, Subject::Rest) => match spec.scenario {
+            Scenario::W1 => submit::single_rest(spec).await,
+            Scenario::W1b => submit::bulk_rest(spec).await,
+            Scenario::W3 => start::latency_rest(spec).await,
+            Scenario::W4 => submit::burst_rest(spec).await,
+            other => anyhow::bail!("{} has no REST side", other.name()),
+        },
+        (Step::Measure, Subject::Library) => library(spec).await,
+    }
+}
+
+async fn library(spec: &Spec) -> Result<Figures> {
+    match spec.scenario {
+        Scenario::Limits => anyhow::bail!("the limits are measured without the library"),
+        Scenario::W1 => submit::single(spec).await,
+        Scenario::W1b => submit::bulk(spec).await,
+        Scenario::W2 | Scenario::W5 => drain::drain(spec).await,
+        Scenario::W3 => start::latency(spec).await,
+        Scenario::W4 => submit::burst(spec).await,
+        Scenario::W6 => start::timers(spec).await,
+        Scenario::W7 => standing::memory_under_backlog(spec).await,
+        Scenario::Steady => start::steady(spec).await,
+        Scenario::Startup => standing::startup(spec).await,
+        Scenario::Pages => standing::pages(spec).await,
+        Scenario::Idle => standing::idle(spec).await,
+    }
+}
+
+/// The engine makes the schema and declares the task; then the rows come.
+async fn prefill(spec: &Spec, fill: Fill) -> Result<Figures> {
+    Host::start(&spec.dir, spec.sizes.slots).await?.stop().await?;
+    tables::fill(&database(&spec.dir), fill, spec.sizes.rows(spec.scenario))?;
+    Ok(Figures::default())
+}
