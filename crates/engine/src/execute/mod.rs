@@ -103,6 +103,10 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
         core.live.remove([attempt.held()].into_iter());
         return Slot::Kept; // somebody else has the job by now
     }
+    if !attempt.begin(core.clock.monotonic()) {
+        // Cancelled while its start was being written.
+        return finish(core, &attempt, Ended::Answered(Verdict::Cancelled));
+    }
     match registered.body {
         Body::Async(handler) => {
             let context = Context { attempt: attempt.clone() };
