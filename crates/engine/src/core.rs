@@ -55,6 +55,8 @@ pub(crate) struct Core {
     ids: Mutex<mainspring_model::ids::JobIds>,
     dice: Mutex<fastrand::Rng>,
     stopping: AtomicBool,
+    /// The node has given back what it held, or is about to: nothing may become its own any more.
+    left: AtomicBool,
     /// Ends the loops.
     pub(crate) quit: CancellationToken,
     /// The engine's own loops: a runtime that bodies cannot starve.
@@ -106,6 +108,7 @@ impl Core {
             ids: Mutex::new(mainspring_model::ids::JobIds::new(parts.node_number)),
             dice: Mutex::new(parts.dice),
             stopping: AtomicBool::new(false),
+            left: AtomicBool::new(false),
             quit: parts.quit,
             loops: parts.loops,
             bodies: parts.bodies,
@@ -127,6 +130,14 @@ impl Core {
 
     pub(crate) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn begin_to_leave(&self) {
+        self.left.store(true, Ordering::Release);
     }
 
     /// Jobs due up to here are taken into memory.

@@ -24,6 +24,7 @@ impl Core {
         if !self.bodies_end_within(limit).await {
             report.given_up = self.give_up_bodies().await;
         }
+        self.own_nothing_more().await;
         // Bodies that ended meanwhile may have left work behind: a claim that was under way, their outcomes.
         report.given_back += self.give_back_unstarted().await;
         report.unwritten = self.write_last_outcomes().await;
@@ -35,6 +36,19 @@ impl Core {
         self.tracker.close();
         self.tracker.wait().await;
         report
+    }
+
+    /// Waits for submits and claims that are under way, so that their callers hear the truth and what they brought is
+    /// given back; whoever comes later finds the node gone.
+    async fn own_nothing_more(&self) {
+        tokio::select! {
+            biased;
+            owning = self.owning.write() => {
+                self.begin_to_leave();
+                drop(owning);
+            }
+            () = self.clock.sleep(LAST_WRITES) => self.begin_to_leave(),
+        }
     }
 
     async fn give_back_unstarted(&self) -> u64 {
