@@ -117,9 +117,8 @@ mod tests {
         clock.sleep(second).await;
         clock.step(-7_000);
         clock.sleep(second).await;
-        let since_start = |(low, high): (Timestamp, Timestamp)| {
-            (low.ms_since(WALL_AT_START), high.ms_since(WALL_AT_START))
-        };
+        let since_start =
+            |(low, high): (Timestamp, Timestamp)| (low.ms_since(WALL_AT_START), high.ms_since(WALL_AT_START));
         assert_eq!(since_start(clock.wall_range(0, 3_000)), (0, 7_000));
         assert_eq!(since_start(clock.wall_range(2_500, 3_000)), (500, 1_000));
         assert_eq!(clock.now().ms_since(WALL_AT_START), 1_000);

@@ -249,7 +249,13 @@ impl Store for FaultyStore {
         self.call("switch_task", move |desk| desk.switch_task(code, enabled, by, now)).await
     }
 
-    async fn delete_task(&self, code: TaskCode, version: Option<i64>, by: String, now: Timestamp) -> Answer<TaskChange> {
+    async fn delete_task(
+        &self,
+        code: TaskCode,
+        version: Option<i64>,
+        by: String,
+        now: Timestamp,
+    ) -> Answer<TaskChange> {
         self.read("delete_task", self.store().delete_task(code, version, by, now)).await
     }
 

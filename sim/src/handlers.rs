@@ -137,7 +137,10 @@ impl Presence {
             let careful = (job.image.lost_count, job.suspect, job.task.clone());
             let on_lost = ghost.tasks.get(&careful.2).map_or(OnLost::Rerun, |task| task.definition.on_lost);
             if care(careful.0, careful.1, on_lost) != Care::Normal && !claim.start_written {
-                broken.push(("INV-18", format!("a body of {id}-{fence} under suspicion begins before its start is written")));
+                broken.push((
+                    "INV-18",
+                    format!("a body of {id}-{fence} under suspicion begins before its start is written"),
+                ));
             }
         }
         ghost.counts.repeated_bodies += u64::from(repeated);

@@ -35,6 +35,9 @@ pub(crate) async fn harm(world: Arc<World>, temper: Temper) {
     while world.clock.elapsed_ms() < world.workload.safety_ms {
         let pause_ms = world.dice(|dice| dice.u64(100..=temper.pause_between_ms * 2));
         world.clock.sleep(Duration::from_millis(pause_ms)).await;
+        if world.clock.elapsed_ms() >= world.workload.safety_ms {
+            return;
+        }
         let kind = world.dice(|dice| dice.u32(0..12 + temper.crash_weight));
         match kind {
             0 | 1 => pause(&world).await,

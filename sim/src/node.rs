@@ -75,11 +75,11 @@ async fn life(world: &Arc<World>, link: &Arc<Link>, number: u32) {
     }
 }
 
-/// The limit, the grace of bodies, then four writes that are insisted on: each for ten seconds, and a call that is
+/// The limit, the grace of bodies, then five writes that are insisted on: each for ten seconds, and a call that is
 /// stalled when the ten seconds end is still waited for.
 fn stop_bound(limit: Duration, calm: bool) -> Duration {
     let grace = Duration::from_secs(5);
-    limit + grace + if calm { Duration::from_secs(5) } else { 4 * Duration::from_secs(10 + 15) }
+    limit + grace + if calm { Duration::from_secs(5) } else { 5 * Duration::from_secs(10 + 15) }
 }
 
 async fn start(world: &Arc<World>, link: &Arc<Link>, complete: bool) -> Result<Engine, mainspring_engine::Error> {

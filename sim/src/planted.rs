@@ -8,8 +8,8 @@ use mainspring_model::decide::Next;
 use mainspring_model::operations::JobOperation;
 use mainspring_model::{Fence, Incarnation, JobId, JobStatus, Timestamp, Unique};
 use mainspring_store::{
-    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Settled, Settlement, Started, Store,
-    StoreError, Submitted,
+    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Settled, Settlement, Started,
+    Store, StoreError, Submitted,
 };
 
 use crate::locked;
@@ -193,7 +193,8 @@ impl Planted {
     }
 
     pub(crate) fn mark_started(&self, store: &dyn Store, started: &[Started]) -> Answer<Vec<bool>> {
-        let started = started.iter().map(|start| Started { held: self.true_held(start.held), ..start.clone() }).collect();
+        let started =
+            started.iter().map(|start| Started { held: self.true_held(start.held), ..start.clone() }).collect();
         let answers = at_once(store.mark_started(started))?;
         Ok(answers.into_iter().map(|holds| holds || self.is(Bug::StartUnfenced)).collect())
     }
@@ -269,6 +270,7 @@ fn reopen(store: &dyn Store, id: JobId, now: Timestamp) {
     if job.status == JobStatus::Cancelled {
         let (seen_status, seen_fence) = (job.status, job.fence);
         let by = "bug".to_owned();
-        let _ = at_once(store.operate(Operate { id, operation: JobOperation::Retry, seen_status, seen_fence, now, by }));
+        let _ =
+            at_once(store.operate(Operate { id, operation: JobOperation::Retry, seen_status, seen_fence, now, by }));
     }
 }

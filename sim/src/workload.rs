@@ -37,13 +37,30 @@ pub(crate) struct Wanted {
 /// What a body does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
-    Done { ms: u64 },
-    DoneWithOutput { ms: u64, lines: u32 },
-    Retry { ms: u64, not_before_ms: Option<u64> },
-    Fail { ms: u64 },
-    NeedsPerson { ms: u64 },
-    Snooze { ms: u64, wait_ms: u64 },
-    Panic { ms: u64 },
+    Done {
+        ms: u64,
+    },
+    DoneWithOutput {
+        ms: u64,
+        lines: u32,
+    },
+    Retry {
+        ms: u64,
+        not_before_ms: Option<u64>,
+    },
+    Fail {
+        ms: u64,
+    },
+    NeedsPerson {
+        ms: u64,
+    },
+    Snooze {
+        ms: u64,
+        wait_ms: u64,
+    },
+    Panic {
+        ms: u64,
+    },
     /// Until it is dropped.
     Hang,
     /// Until it is told to stop.

@@ -52,7 +52,8 @@ impl Desk<'_> {
         }
         let told = (claim.retry_count, claim.lost_count, claim.attempts, claim.suspect);
         if told != (before.retry_count, before.lost_count, before.attempts, suspect) {
-            let detail = format!("claim of job {id} tells retries, losses, attempts, suspect {told:?}, it is {before:?}");
+            let detail =
+                format!("claim of job {id} tells retries, losses, attempts, suspect {told:?}, it is {before:?}");
             self.violate("INV-18", detail);
         }
         let expected = Image { fence: before.fence.next(), queue: claimed_entry(due, request.owner), ..before };

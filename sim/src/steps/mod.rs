@@ -15,8 +15,8 @@ use std::pin::pin;
 use std::sync::MutexGuard;
 use std::task::{Context, Poll, Waker};
 
-use mainspring_model::{Incarnation, JobId, QueueState, Timestamp};
 use mainspring_model::job::QueueEntry;
+use mainspring_model::{Incarnation, JobId, QueueState, Timestamp};
 use mainspring_store::StoreError;
 
 use crate::ghost::{Ghost, GhostJob, Image};
@@ -72,15 +72,23 @@ impl<'w> Desk<'w> {
         at_once(self.world.store.job(id)).ok().flatten().as_ref().map(Image::of)
     }
 
-    /// Compares the record with what it must be now, and takes it as seen. `verb` by `wanted` of what was before.
+    /// Compares the record with what it must be now, and takes it as seen.
     fn judge(&mut self, verb: &'static str, id: JobId, expected: Image) {
+        if let Some(before) = self.ghost.jobs.get(&id).map(|job| job.image.clone()) {
+            self.judge_since(verb, id, &before, &expected);
+        }
+    }
+
+    /// The same for a call that may have touched the job more than once since it was as `before`.
+    fn judge_since(&mut self, verb: &'static str, id: JobId, before: &Image, expected: &Image) {
         let Some(seen) = self.read_image(id) else {
             return self.violate("INV-1", format!("{verb}: job {id} is not in the store any more"));
         };
-        let Some(job) = self.ghost.jobs.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut job.image, seen.clone());
-        if seen != expected {
-            let invariant = broken_by(verb, &before, &expected, &seen);
+        if let Some(job) = self.ghost.jobs.get_mut(&id) {
+            job.image = seen.clone();
+        }
+        if seen != *expected {
+            let invariant = broken_by(verb, before, expected, &seen);
             let detail = format!("{verb}: job {id} was {before:?}, must be {expected:?}, is {seen:?}");
             self.violate(invariant, detail);
         }

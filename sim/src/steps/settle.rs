@@ -2,6 +2,8 @@
 //! INV-12 consequences with the outcome and only then, INV-18 budgets, INV-19 the wait before a retry, INV-22 one late
 //! settlement of a batch harms no other.
 
+use std::collections::BTreeMap;
+
 use mainspring_model::decide::{Budget, Next};
 use mainspring_model::job::QueueEntry;
 use mainspring_model::{AttemptStatus, JobId, JobStatus, QueueState, Timestamp, limits};
@@ -20,7 +22,8 @@ impl Desk<'_> {
             let holds = self.ghost.holds(start.held);
             if *accepted != holds {
                 let newest = self.job(id).map(|job| job.newest_fence);
-                let detail = format!("start of {id}-{fence} answered {accepted}, the newest claim is {newest:?}, held: {holds}");
+                let detail =
+                    format!("start of {id}-{fence} answered {accepted}, the newest claim is {newest:?}, held: {holds}");
                 self.violate("INV-9", detail);
             }
             if !holds {
@@ -52,13 +55,18 @@ impl Desk<'_> {
     pub(crate) fn settle(&mut self, settlements: Vec<Settlement>, now: Timestamp) -> Answer<Vec<Settled>> {
         let answer = self.world.planted.settle(self.world.store.as_ref(), &settlements, now);
         let answers = self.sound("settle", answer)?;
+        // The records are read when the whole batch has been followed: several of its rows may be of one job.
+        let ids = settlements.iter().map(|settlement| settlement.held.id);
+        let before: BTreeMap<JobId, Image> =
+            ids.filter_map(|id| self.job(id).map(|job| (id, job.image.clone()))).collect();
+        let mut ended = Vec::new();
         for (settlement, settled) in settlements.iter().zip(&answers) {
             let Held { id, fence } = settlement.held;
             self.event(format_args!("settles {id}-{fence} {:?}: {settled:?}", settlement.decision.next));
             let holds = self.ghost.holds(settlement.held);
             let before = self.job(id).and_then(|job| job.settled.get(&fence)).copied();
             match (settled, holds, before) {
-                (Settled::Applied, true, None) => self.applied(settlement),
+                (Settled::Applied, true, None) => ended.extend(self.applied(settlement)),
                 (Settled::Applied, _, Some(_)) => {
                     self.violate("INV-6", format!("{id}-{fence} was settled a second time"));
                 }
@@ -67,57 +75,64 @@ impl Desk<'_> {
                     let detail = format!("{id}-{fence} was settled, the newest claim is {newest:?}, held: false");
                     self.violate("INV-7", detail);
                 }
-                (Settled::AlreadyApplied, _, Some(_)) => self.judge_untouched("settle", id),
+                (Settled::AlreadyApplied, _, Some(_)) => {}
                 (Settled::AlreadyApplied, _, None) => {
                     self.violate("INV-6", format!("{id}-{fence} was never settled before"));
                 }
                 (Settled::Lost, true, None) => {
                     self.violate("INV-22", format!("the settlement of the newest claim {id}-{fence} was refused"));
                 }
-                (Settled::Lost, _, _) => {
-                    self.ghost.counts.late_settlements += 1;
-                    self.judge_untouched("settle", id);
-                }
+                (Settled::Lost, _, _) => self.ghost.counts.late_settlements += 1,
             }
+        }
+        for (id, before) in before {
+            if let Some(expected) = self.job(id).map(|job| job.image.clone()) {
+                self.judge_since("settle", id, &before, &expected);
+            }
+        }
+        for (id, dead) in ended {
+            self.check_consequences(id, dead);
         }
         Ok(answers)
     }
 
-    fn applied(&mut self, settlement: &Settlement) {
+    /// The job if it is final now, and whether it is decided to be dead.
+    fn applied(&mut self, settlement: &Settlement) -> Option<(JobId, bool)> {
         let Held { id, fence } = settlement.held;
         let decision = &settlement.decision;
         self.check_budgets(settlement);
-        let Some(job) = self.ghost.jobs.get_mut(&id) else { return };
+        let job = self.ghost.jobs.get_mut(&id)?;
         job.settled.insert(fence, decision.attempt);
         job.claim = None;
         job.suspect = false;
         let before = job.image.clone();
         let attempts = settlement.attempt;
         let said_done = job.bodies.get(&fence).is_some_and(|body| body.said_done);
-        if decision.attempt == AttemptStatus::Success && !said_done {
-            self.violate("INV-12", format!("{id}-{fence} is a success, its body did not say so"));
-        }
-        match decision.next {
+        let unfounded = decision.attempt == AttemptStatus::Success && !said_done;
+        let next = match decision.next {
             Next::Final { status, dead, stop_task } => {
-                let expected = Image { status, attempts, fence, queue: None, ..before };
-                self.judge("settle", id, expected);
+                job.image = Image { status, attempts, fence, queue: None, ..before };
                 self.ghost.free_key(id);
                 if stop_task && let Some(task) = self.ghost.tasks.get_mut(&settlement.task) {
                     task.enabled = false;
                 }
-                self.check_consequences(id, dead.is_some());
+                Some((id, dead.is_some()))
             }
             Next::Again { due, spends } => {
                 let retry_count = before.retry_count + u32::from(spends == Budget::Failure);
                 let lost_count = before.lost_count + u32::from(spends == Budget::Loss);
                 let status = JobStatus::Pending;
-                let expected = Image { status, attempts, fence, queue: queued(due), retry_count, lost_count };
+                job.image = Image { status, attempts, fence, queue: queued(due), retry_count, lost_count };
                 if spends == Budget::Failure {
-                    self.check_gap(settlement, due);
+                    self.check_gap(settlement, before.retry_count, due);
                 }
-                self.judge("settle", id, expected);
+                None
             }
+        };
+        if unfounded {
+            self.violate("INV-12", format!("{id}-{fence} is a success, its body did not say so"));
         }
+        next
     }
 
     /// INV-18: failures within retries, losses within the poison limit; a snooze spends nothing.
@@ -162,13 +177,13 @@ impl Desk<'_> {
     }
 
     /// INV-19: base · 2ⁿ within a fifth, never before what the handler asked for.
-    fn check_gap(&mut self, settlement: &Settlement, due: Timestamp) {
+    fn check_gap(&mut self, settlement: &Settlement, failures_before: u32, due: Timestamp) {
         let Held { id, fence } = settlement.held;
         let Some(job) = self.job(id) else { return };
         let (Some(body), Some(sent_ms)) = (job.bodies.get(&fence), job.settle_sent_ms.get(&fence)) else { return };
         let Some(task) = self.ghost.tasks.get(&job.task) else { return };
         let rule = task.definition.retry;
-        let step_ms = rule.base_ms.saturating_mul(1_i64 << job.image.retry_count.min(40)).min(rule.cap_ms);
+        let step_ms = rule.base_ms.saturating_mul(1_i64 << failures_before.min(40)).min(rule.cap_ms);
         let (low, high) = self.world.clock.wall_range(body.ended_ms.unwrap_or(body.began_ms), *sent_ms);
         // What a body says after its deadline does not count.
         let asked_ms = body.not_before_ms.filter(|_| settlement.decision.attempt == AttemptStatus::Failed).unwrap_or(0);

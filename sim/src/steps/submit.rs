@@ -53,7 +53,8 @@ impl Desk<'_> {
         let fence = Fence(i64::from(job.claim));
         let queue = if job.claim { claimed(job.execute_time, owner) } else { queued(job.execute_time) };
         let image = Image { status: JobStatus::Pending, retry_count: 0, lost_count: 0, attempts: 0, fence, queue };
-        let since_ms = self.now_ms();
+        // Due from its creation on, whatever the wall clock has done since: a caller may run it at once.
+        let since_ms = if job.execute_time <= job.create_time { 0 } else { self.now_ms() };
         let claim = job.claim.then_some(GhostClaim { fence, owner, since_ms, start_written: false });
         let wish = wish_of(job);
         let known = GhostJob {
