@@ -67,6 +67,16 @@ pub enum Next {
     },
 }
 
+impl Decision {
+    /// The loss of a node is counted against the job, also when it was one too many.
+    pub const fn counts_a_loss(&self) -> bool {
+        match self.next {
+            Next::Again { spends, .. } => matches!(spends, Budget::Loss),
+            Next::Final { dead, .. } => matches!(dead, Some(DeadCause::Poisoned | DeadCause::Lost)),
+        }
+    }
+}
+
 /// What a further try is paid from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {

@@ -78,6 +78,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     // ---- tasks ----
     async fn tasks(&self) -> Result<Vec<Task>>;
     async fn task(&self, code: &TaskCode) -> Result<Option<Task>>;
+    /// A repetition finds the task of the first try `InTheWay`.
     async fn create_task(
         &self,
         code: TaskCode,

@@ -206,10 +206,6 @@ pub(crate) fn is_repeated_update(stored: &Task, version: i64, definition: &TaskD
     stored.version == version + 1 && stored.definition == *definition
 }
 
-pub(crate) fn is_repeated_create(stored: &Task, definition: &TaskDefinition, now: Timestamp) -> bool {
-    stored.version == 1 && stored.create_time == now && stored.definition == *definition
-}
-
 /// A settlement that comes again after an unknown outcome finds its own attempt row.
 pub(crate) fn is_own_end(status: AttemptStatus, finish_time: Option<Timestamp>, settlement: &Settlement) -> bool {
     status == settlement.decision.attempt && finish_time == Some(settlement.finish_time)

@@ -11,10 +11,7 @@ use crate::{Operate, Operated, TaskChange};
 impl Data {
     pub(super) fn create_task(&mut self, code: TaskCode, definition: TaskDefinition, now: Timestamp) -> TaskChange {
         if let Some(stored) = self.tasks.get(&code) {
-            return match rules::is_repeated_create(stored, &definition, now) {
-                true => TaskChange::Written(stored.clone()),
-                false => TaskChange::InTheWay(stored.clone()),
-            };
+            return TaskChange::InTheWay(stored.clone());
         }
         self.last_task_id = self.tasks.values().map(|task| task.id).max().unwrap_or(0) + 1;
         let task = Task {

@@ -193,9 +193,9 @@ impl Data {
             Next::Again { due, spends } => {
                 (job.status, job.finish_time, job.next_retry_time) = (JobStatus::Pending, None, Some(due));
                 job.retry_count += u32::from(spends == Budget::Failure);
-                job.lost_count += u32::from(spends == Budget::Loss);
             }
         }
+        job.lost_count += u32::from(decision.counts_a_loss());
         (job.attempts, job.fence) = (settlement.attempt, settlement.held.fence);
         (job.start_time, job.update_time) = (Some(settlement.start_time), now);
         job.result_summary = decision.result.as_deref().map(|result| rules::summary(result).0);

@@ -80,15 +80,12 @@ impl Batch<'_> {
     }
 
     fn write_record(&mut self, settlement: &Settlement, kept: &Kept) -> Outcome<()> {
-        let (status, failures, losses, finish_time, next_time) = match settlement.decision.next {
-            Next::Final { status, .. } => (status, 0, 0, Some(settlement.finish_time.as_ms()), None),
-            Next::Again { due, spends } => (
-                JobStatus::Pending,
-                i64::from(spends == Budget::Failure),
-                i64::from(spends == Budget::Loss),
-                None,
-                Some(due.as_ms()),
-            ),
+        let losses = i64::from(settlement.decision.counts_a_loss());
+        let (status, failures, finish_time, next_time) = match settlement.decision.next {
+            Next::Final { status, .. } => (status, 0, Some(settlement.finish_time.as_ms()), None),
+            Next::Again { due, spends } => {
+                (JobStatus::Pending, i64::from(spends == Budget::Failure), None, Some(due.as_ms()))
+            }
         };
         self.job_settle.execute(params![
             settlement.held.id.0,

@@ -9,7 +9,7 @@ use super::decode::{self, Columns, readable};
 use super::fault::{Fault, Outcome};
 use super::settle::write_audit;
 use super::sql;
-use crate::rules::{is_repeated_create, is_repeated_update};
+use crate::rules::is_repeated_update;
 use crate::{PoolSettings, TaskChange, WhenFull};
 
 /// Who changes something, and when.
@@ -40,11 +40,10 @@ pub(super) fn create(conn: &Connection, code: &TaskCode, definition: &TaskDefini
     values.push(Value::Integer(by.now.as_ms()));
     let inserted = conn.prepare_cached(sql::TASK_INSERT)?.execute(params_from_iter(values))? == 1;
     let stored = written(conn, code)?;
-    if inserted {
-        write_audit(conn, by.now, &by.who, "create", &format!("task:{code}"), "")?;
-    } else if !is_repeated_create(&stored, definition, by.now) {
+    if !inserted {
         return Ok(TaskChange::InTheWay(stored));
     }
+    write_audit(conn, by.now, &by.who, "create", &format!("task:{code}"), "")?;
     Ok(TaskChange::Written(stored))
 }
 

@@ -60,7 +60,7 @@ pub async fn the_poison_limit_ends_a_job(world: &World) {
     let joined = world.join(NEXT, at(1_000)).await;
     assert_eq!(joined.taken_over, TakenOver { released: 0, lost: 0, dead: 1 });
     let job = world.job(1).await;
-    assert_eq!((job.status, job.queue, job.attempts), (JobStatus::Failed, None, losses));
+    assert_eq!((job.status, job.queue, job.attempts, job.lost_count), (JobStatus::Failed, None, losses, losses));
     let dead = world.store.dead_jobs(Some(task(super::world::TASK)), 10, None).await.expect("reads").items;
     assert_eq!((dead.len(), dead[0].cause), (1, DeadCause::Poisoned));
     world.stored(vec![keyed(2, "k", Unique::Live)]).await;

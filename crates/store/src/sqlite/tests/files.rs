@@ -8,6 +8,7 @@ use mainspring_model::JobStatus;
 use rusqlite::Connection;
 
 use super::open;
+use crate::sqlite::fault::Fault;
 use crate::suite::{Subject, World};
 use crate::{OpenError, SqliteStore, Store, StoreError, Trouble};
 
@@ -227,4 +228,17 @@ async fn a_panic_in_a_verb_is_its_error_alone() {
     good.expect("it shared the transaction at most");
     store.check_writable().await.expect("the writer lives");
     assert_eq!(JobStatus::ALL.len(), 8, "a new status needs a look at the partial indexes of the schema");
+}
+
+#[tokio::test]
+async fn a_connection_that_saw_an_input_output_error_is_replaced() {
+    let directory = directory();
+    let store: SqliteStore = open(&directory.path().join("main.db")).expect("opens");
+    let marked = store.write("mark", |conn| Ok(conn.execute_batch("CREATE TEMP TABLE mark (x)")?));
+    marked.await.expect("marks the connection");
+    let broken = Fault::Carried(Trouble::Io, "a write failed".to_owned());
+    let error = store.write::<()>("trial", |_| Err(broken)).await.expect_err("it failed");
+    assert!(matches!(error, StoreError::NotApplied { kind: Trouble::Io, .. }), "{error:?}");
+    let mark = store.write("look", |conn| Ok(conn.prepare("SELECT x FROM temp.mark").is_ok()));
+    assert!(!mark.await.expect("the writer lives"), "the connection is another one");
 }
