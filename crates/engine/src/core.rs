@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainspring_model::ids::JobIds;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, JobId, Timestamp, limits};
 use mainspring_store::{Store, StoreError};
@@ -52,7 +53,7 @@ pub(crate) struct Core {
     /// A body has ended; a stop waits for this.
     pub(crate) body_ended: Notify,
 
-    ids: Mutex<mainspring_model::ids::JobIds>,
+    ids: Mutex<JobIds>,
     dice: Mutex<fastrand::Rng>,
     stopping: AtomicBool,
     /// The node has given back what it held, or is about to: nothing may become its own any more.
@@ -71,6 +72,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) incarnation: Incarnation,
     pub(crate) node_number: u16,
+    pub(crate) ids: JobIds,
     pub(crate) host: String,
     pub(crate) registry: Registry,
     pub(crate) cancel_grace: Duration,
@@ -105,7 +107,7 @@ impl Core {
             watch_wake: Notify::new(),
             show_wake: Notify::new(),
             body_ended: Notify::new(),
-            ids: Mutex::new(mainspring_model::ids::JobIds::new(parts.node_number)),
+            ids: Mutex::new(parts.ids),
             dice: Mutex::new(parts.dice),
             stopping: AtomicBool::new(false),
             left: AtomicBool::new(false),

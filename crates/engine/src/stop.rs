@@ -57,11 +57,16 @@ impl Core {
         if held.is_empty() {
             return 0;
         }
+        let jobs = held.len() as u64;
+        self.give_back(held).await;
+        jobs
+    }
+
+    pub(crate) async fn give_back(&self, held: Vec<Held>) {
         let give_back = || self.store.give_back(held.clone(), GiveBack::Release, self.clock.now());
         if let Err(error) = self.insist(LAST_WRITES, give_back).await {
             tracing::warn!(%error, "held jobs were not given back; the next start takes them over");
         }
-        held.len() as u64
     }
 
     fn running_bodies(&self) -> u32 {

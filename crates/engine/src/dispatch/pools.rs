@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use mainspring_model::{JobId, PoolName, Timestamp, limits};
+use mainspring_model::{Fence, JobId, PoolName, Timestamp, limits};
 use mainspring_store::{Claim, Held, PoolSettings, WhenFull};
 
 use super::ready::Ready;
@@ -202,8 +202,9 @@ impl Pool {
         locked(&self.state).ready.next_due(now)
     }
 
-    pub(crate) fn take_out(&self, id: JobId) -> Option<Claim> {
-        locked(&self.state).ready.remove(id)
+    /// A held job whose fence is older than `before`.
+    pub(crate) fn take_out(&self, id: JobId, before: Fence) -> Option<Claim> {
+        locked(&self.state).ready.remove(id, before)
     }
 
     pub(crate) fn holds(&self, held: &Held) -> bool {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mainspring_model::{JobId, Timestamp};
+use mainspring_model::{Fence, JobId, Timestamp};
 use mainspring_store::{Claim, Held};
 
 type ByDue = BTreeMap<(Timestamp, JobId), Claim>;
@@ -42,10 +42,11 @@ impl Ready {
         self.waiting.first_key_value().map(|((due, _), _)| *due)
     }
 
-    pub(crate) fn remove(&mut self, id: JobId) -> Option<Claim> {
+    pub(crate) fn remove(&mut self, id: JobId, before: Fence) -> Option<Claim> {
         for jobs in self.due.iter_mut().chain([&mut self.waiting]) {
             // A person asks for it: rare, and the queue is bounded.
-            let key = jobs.keys().find(|(_, job)| *job == id).copied();
+            let is_older = |claim: &Claim| claim.id == id && claim.fence < before;
+            let key = jobs.iter().find(|(_, claim)| is_older(claim)).map(|(key, _)| *key);
             if let Some(claim) = key.and_then(|key| jobs.remove(&key)) {
                 return Some(claim);
             }
@@ -119,8 +120,9 @@ mod tests {
         let mut ready = Ready::default();
         ready.push(claim(1, 0, Priority::Normal));
         ready.push(claim(2, 900, Priority::Normal));
-        assert_eq!(ready.remove(JobId(1)).map(|claim| claim.id), Some(JobId(1)));
-        assert_eq!(ready.remove(JobId(2)).map(|claim| claim.id), Some(JobId(2)));
-        assert_eq!(ready.remove(JobId(2)), None);
+        assert_eq!(ready.remove(JobId(1), Fence(1)), None, "it was claimed anew");
+        assert_eq!(ready.remove(JobId(1), Fence(2)).map(|claim| claim.id), Some(JobId(1)));
+        assert_eq!(ready.remove(JobId(2), Fence(2)).map(|claim| claim.id), Some(JobId(2)));
+        assert_eq!(ready.remove(JobId(2), Fence(2)), None);
     }
 }

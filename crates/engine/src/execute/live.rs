@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mainspring_model::decide::Ended;
 use mainspring_model::time::Clock;
-use mainspring_model::{AttemptId, JobId, Task, Timestamp};
+use mainspring_model::{AttemptId, Fence, JobId, Task, Timestamp};
 use mainspring_store::{Claim, Held};
 use tokio_util::sync::CancellationToken;
 
@@ -208,10 +208,10 @@ impl LiveAttempts {
         }
     }
 
-    pub(crate) fn of_job(&self, id: JobId) -> Option<Arc<LiveAttempt>> {
-        let from = Held { id, fence: mainspring_model::Fence(0) };
-        let attempts = locked(&self.0);
-        attempts.range(from..).take_while(|(held, _)| held.id == id).last().map(|(_, attempt)| attempt.clone())
+    /// Attempts at the job whose fence is older than `before`.
+    pub(crate) fn of_job(&self, id: JobId, before: Fence) -> Vec<Arc<LiveAttempt>> {
+        let (from, to) = (Held { id, fence: Fence(0) }, Held { id, fence: before });
+        locked(&self.0).range(from..to).map(|(_, attempt)| attempt.clone()).collect()
     }
 
     pub(crate) fn contains(&self, held: &Held) -> bool {
