@@ -97,7 +97,10 @@ fn hears(world: &World, wanted: &Wanted, answer: Option<Result<Receipt, Error>>)
             if knows_nothing {
                 wish.told = Told::Refused;
             }
-            if matches!(refused.code, Code::BacklogFull | Code::Stopping) { Then::Repeat } else { Then::Done }
+            // When the faults have stopped nobody needs to stand in a queue for ever.
+            let patient = !world.weather.is_calm();
+            let again = refused.code == Code::Stopping || (refused.code == Code::BacklogFull && patient);
+            if again { Then::Repeat } else { Then::Done }
         }
         Some(Err(Error::Unavailable(StoreError::NotApplied { .. }))) => {
             if knows_nothing {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use mainspring_model::job::QueueEntry;
+use mainspring_model::operations::JobOperation;
 use mainspring_model::{
     AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, TaskCode, TaskDefinition, Timestamp,
     Unique,
@@ -80,8 +81,6 @@ pub(crate) struct GhostJob {
     pub(crate) biz_id: Option<BizId>,
     pub(crate) unique: Unique,
     pub(crate) max_retry: u32,
-    /// Its number in the workload.
-    pub(crate) wish: u32,
     /// Who holds it now.
     pub(crate) claim: Option<GhostClaim>,
     /// The highest fence that was ever given to a claim.
@@ -96,6 +95,8 @@ pub(crate) struct GhostJob {
     pub(crate) failures: u32,
     pub(crate) losses: u32,
     pub(crate) bodies: BTreeMap<Fence, Body>,
+    /// What people did to it: the same again is answered as before and changes nothing.
+    pub(crate) operations: Vec<(JobOperation, Fence, Timestamp)>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -21,6 +21,9 @@ pub(crate) async fn intervene(world: Arc<World>) {
         let pause_ms = world.dice(|dice| dice.u64(100..1_500));
         world.clock.sleep(Duration::from_millis(pause_ms)).await;
         let Some(running) = world.when_running().await else { return };
+        if world.clock.elapsed_ms() >= world.workload.safety_ms {
+            return;
+        }
         let act = act(&world, &running);
         tokio::select! {
             biased;

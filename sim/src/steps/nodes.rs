@@ -60,13 +60,13 @@ impl Desk<'_> {
         job.losses += 1;
         let (before, task) = (job.image.clone(), job.task.clone());
         let on_lost = self.ghost.tasks.get(&task).map(|task| task.definition.on_lost);
-        let dead = on_lost == Some(OnLost::Fail) || before.lost_count + 1 >= limits::LOST_COUNT_MAX;
+        let lost_count = before.lost_count + 1;
+        let dead = on_lost == Some(OnLost::Fail) || lost_count >= limits::LOST_COUNT_MAX;
         if !dead {
-            let (status, lost_count) = (JobStatus::Pending, before.lost_count + 1);
-            self.judge("join", id, Image { status, lost_count, queue: queued(now), ..before });
+            self.judge("join", id, Image { status: JobStatus::Pending, lost_count, queue: queued(now), ..before });
             return false;
         }
-        self.judge("join", id, Image { status: JobStatus::Failed, queue: None, ..before });
+        self.judge("join", id, Image { status: JobStatus::Failed, lost_count, queue: None, ..before });
         self.ghost.free_key(id);
         let stops = self.ghost.tasks.get_mut(&task);
         if let Some(task) = stops

@@ -30,6 +30,14 @@ impl Desk<'_> {
             self.judge_untouched("operate", id);
             return Ok(operated);
         }
+        let this = (operation, operate.seen_fence, operate.now);
+        if job.operations.contains(&this) {
+            self.judge_untouched("operate", id);
+            return Ok(operated);
+        }
+        if let Some(job) = self.ghost.jobs.get_mut(&id) {
+            job.operations.push(this);
+        }
         if before.status != operate.seen_status || before.fence != operate.seen_fence {
             self.violate("INV-8", format!("{operation} of job {id} was done, it was not as the person saw it"));
         }

@@ -64,7 +64,6 @@ impl Desk<'_> {
             biz_id: job.biz_id.clone(),
             unique: job.unique,
             max_retry: job.max_retry,
-            wish,
             claim,
             newest_fence: fence,
             suspect: false,
@@ -73,6 +72,7 @@ impl Desk<'_> {
             failures: 0,
             losses: 0,
             bodies: BTreeMap::new(),
+            operations: Vec::new(),
         };
         self.ghost.jobs.insert(job.id, known);
         self.ghost.wishes.entry(wish).or_default().stored.push(job.id);
