@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::ids::JobIds;
 use mainspring_model::time::Clock;
-use mainspring_model::{Incarnation, PoolName, TaskCode, TaskDefinition, limits};
+use mainspring_model::{Incarnation, JobId, PoolName, TaskCode, TaskDefinition, limits};
 use mainspring_store::clock::SystemClock;
 use mainspring_store::{NewNode, PoolSettings, Store, WhenFull};
 use tokio::runtime::Handle;
@@ -115,6 +116,7 @@ impl EngineBuilder {
             let (released, lost, dead) = (over.released, over.lost, over.dead);
             tracing::info!(released, lost, dead, "jobs of a node that ended without a stop were taken over");
         }
+        let ids = JobIds::new(joined.node_number).after(joined.newest_job.unwrap_or(JobId(0)));
         let bodies = Handle::current();
         let quit = CancellationToken::new();
         let core = Arc::new(Core::new(Parts {
@@ -122,6 +124,7 @@ impl EngineBuilder {
             clock: self.clock.clone(),
             incarnation,
             node_number: joined.node_number,
+            ids,
             host: self.host.clone(),
             registry: self.registry.clone(),
             cancel_grace: self.cancel_grace,

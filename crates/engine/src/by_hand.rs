@@ -43,15 +43,16 @@ impl Core {
         Err(Refused::new(Code::OperationNotAllowed, detail).hint("try again").into())
     }
 
-    /// What is in this node's memory of the job follows what the store has written.
+    /// What is in this node's memory of the job follows what the store has written. The job may have been claimed anew
+    /// before we hear of it: what has a newer fence is left alone.
     fn follow(self: &Arc<Core>, job: &Job, operation: JobOperation, by: &str) {
         match operation {
             JobOperation::Retry => {}
             JobOperation::Cancel | JobOperation::Fail | JobOperation::Release => {
                 if let Some(pool) = self.pools.get(&job.pool) {
-                    drop(pool.take_out(job.id));
+                    drop(pool.take_out(job.id, job.fence));
                 }
-                if let Some(attempt) = self.live.of_job(job.id) {
+                for attempt in self.live.of_job(job.id, job.fence) {
                     attempt.revoke(Ended::Cancelled { by: by.to_owned() }, self.clock.monotonic());
                 }
             }

@@ -57,7 +57,7 @@ impl Context {
 
     /// The instant at which this attempt is cancelled.
     pub fn deadline(&self) -> Timestamp {
-        self.attempt.start_time.plus(self.attempt.limit)
+        self.attempt.deadline()
     }
 
     pub fn is_cancelled(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainspring_model::ids::JobIds;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, JobId, Timestamp, limits};
 use mainspring_store::{Store, StoreError};
@@ -52,9 +53,11 @@ pub(crate) struct Core {
     /// A body has ended; a stop waits for this.
     pub(crate) body_ended: Notify,
 
-    ids: Mutex<mainspring_model::ids::JobIds>,
+    ids: Mutex<JobIds>,
     dice: Mutex<fastrand::Rng>,
     stopping: AtomicBool,
+    /// The node has given back what it held, or is about to: nothing may become its own any more.
+    left: AtomicBool,
     /// Ends the loops.
     pub(crate) quit: CancellationToken,
     /// The engine's own loops: a runtime that bodies cannot starve.
@@ -69,6 +72,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) incarnation: Incarnation,
     pub(crate) node_number: u16,
+    pub(crate) ids: JobIds,
     pub(crate) host: String,
     pub(crate) registry: Registry,
     pub(crate) cancel_grace: Duration,
@@ -103,9 +107,10 @@ impl Core {
             watch_wake: Notify::new(),
             show_wake: Notify::new(),
             body_ended: Notify::new(),
-            ids: Mutex::new(mainspring_model::ids::JobIds::new(parts.node_number)),
+            ids: Mutex::new(parts.ids),
             dice: Mutex::new(parts.dice),
             stopping: AtomicBool::new(false),
+            left: AtomicBool::new(false),
             quit: parts.quit,
             loops: parts.loops,
             bodies: parts.bodies,
@@ -127,6 +132,14 @@ impl Core {
 
     pub(crate) fn begin_stop(&self) {
         self.stopping.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn begin_to_leave(&self) {
+        self.left.store(true, Ordering::Release);
     }
 
     /// Jobs due up to here are taken into memory.

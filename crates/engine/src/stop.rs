@@ -24,6 +24,7 @@ impl Core {
         if !self.bodies_end_within(limit).await {
             report.given_up = self.give_up_bodies().await;
         }
+        self.own_nothing_more().await;
         // Bodies that ended meanwhile may have left work behind: a claim that was under way, their outcomes.
         report.given_back += self.give_back_unstarted().await;
         report.unwritten = self.write_last_outcomes().await;
@@ -37,17 +38,35 @@ impl Core {
         report
     }
 
+    /// Waits for submits and claims that are under way, so that their callers hear the truth and what they brought is
+    /// given back; whoever comes later finds the node gone.
+    async fn own_nothing_more(&self) {
+        tokio::select! {
+            biased;
+            owning = self.owning.write() => {
+                self.begin_to_leave();
+                drop(owning);
+            }
+            () = self.clock.sleep(LAST_WRITES) => self.begin_to_leave(),
+        }
+    }
+
     async fn give_back_unstarted(&self) -> u64 {
         let claims = self.pools.all().into_iter().flat_map(|pool| pool.drain());
         let held: Vec<Held> = claims.map(|claim| Held { id: claim.id, fence: claim.fence }).collect();
         if held.is_empty() {
             return 0;
         }
+        let jobs = held.len() as u64;
+        self.give_back(held).await;
+        jobs
+    }
+
+    pub(crate) async fn give_back(&self, held: Vec<Held>) {
         let give_back = || self.store.give_back(held.clone(), GiveBack::Release, self.clock.now());
         if let Err(error) = self.insist(LAST_WRITES, give_back).await {
             tracing::warn!(%error, "held jobs were not given back; the next start takes them over");
         }
-        held.len() as u64
     }
 
     fn running_bodies(&self) -> u32 {

@@ -58,6 +58,14 @@ impl JobIds {
         JobIds { node: i64::from(node_number) & ((1 << NODE_BITS) - 1), last: 0 }
     }
 
+    /// Goes on after `newest`, which another start of a node made: the wall clock may have stepped back in between.
+    #[must_use]
+    pub fn after(mut self, newest: JobId) -> JobIds {
+        let span_ms = newest.0 >> (NODE_BITS + SEQUENCE_BITS);
+        self.last = self.last.max((span_ms << SEQUENCE_BITS) | (newest.0 & ((1 << SEQUENCE_BITS) - 1)));
+        self
+    }
+
     pub fn next(&mut self, now: Timestamp) -> JobId {
         let earliest = (now.as_ms() - ID_EPOCH_MS).max(0) << SEQUENCE_BITS;
         self.last = earliest.max(self.last + 1);
@@ -233,6 +241,16 @@ mod tests {
             assert!(id > last, "{id} after {last}");
             last = id;
         }
+    }
+
+    #[test]
+    fn ids_of_a_new_start_go_on_after_those_of_the_old_one() {
+        let mut old = JobIds::new(1);
+        let now = Timestamp::from_ms(1_790_000_000_000);
+        let newest = (0..5_000).map(|_| old.next(now)).last().expect("some were made");
+        let earlier = Timestamp::from_ms(1_789_999_990_000);
+        let first = JobIds::new(1).after(newest).next(earlier);
+        assert!(first > newest, "{first} after {newest}");
     }
 
     #[test]

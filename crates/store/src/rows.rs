@@ -33,6 +33,8 @@ pub struct NewNode {
 pub struct Joined {
     /// Unique among live nodes; goes into job ids.
     pub node_number: u16,
+    /// The newest job of all. The node's ids go on after it: the wall clock may have stepped back since it was made.
+    pub newest_job: Option<JobId>,
     /// Live owners' queue rows that were taken from dead incarnations.
     pub taken_over: TakenOver,
 }

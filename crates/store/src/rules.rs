@@ -207,8 +207,16 @@ pub(crate) fn is_repeated_update(stored: &Task, version: i64, definition: &TaskD
 }
 
 /// A settlement that comes again after an unknown outcome finds its own attempt row.
-pub(crate) fn is_own_end(status: AttemptStatus, finish_time: Option<Timestamp>, settlement: &Settlement) -> bool {
-    status == settlement.decision.attempt && finish_time == Some(settlement.finish_time)
+/// A person may have ended it alike in the same millisecond, but not with the same words.
+pub(crate) fn is_own_end(
+    status: AttemptStatus,
+    finish_time: Option<Timestamp>,
+    error: Option<&str>,
+    settlement: &Settlement,
+) -> bool {
+    status == settlement.decision.attempt
+        && finish_time == Some(settlement.finish_time)
+        && error == settlement.decision.error.as_deref()
 }
 
 pub(crate) fn refused_task(code: Code, task: &TaskCode) -> Refused {

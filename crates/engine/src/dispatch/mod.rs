@@ -62,7 +62,7 @@ impl Core {
         while let Some(claim) = pool.take_slot(now) {
             execute::start(self, pool.clone(), claim);
         }
-        if pool.next_held_due().is_some() {
+        if pool.next_held_due(now).is_some() {
             self.start_wake.notify_one();
         }
     }
@@ -79,7 +79,7 @@ pub(crate) async fn start_due(core: Arc<Core>) {
             while let Some(claim) = pool.take_slot(now) {
                 execute::start(&core, pool.clone(), claim);
             }
-            next = [next, pool.next_held_due()].into_iter().flatten().min();
+            next = [next, pool.next_held_due(now)].into_iter().flatten().min();
         }
         // A step of the wall clock is noticed within a second.
         let pause = next.map_or(Duration::from_secs(60), |due| due.until(now)).min(Duration::from_secs(1));

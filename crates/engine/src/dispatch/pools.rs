@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use mainspring_model::{JobId, PoolName, Timestamp, limits};
+use mainspring_model::{Fence, JobId, PoolName, Timestamp, limits};
 use mainspring_store::{Claim, Held, PoolSettings, WhenFull};
 
 use super::ready::Ready;
@@ -196,13 +196,15 @@ impl Pool {
         state.zombies = state.zombies.saturating_sub(1);
     }
 
-    /// When the next held job becomes due.
-    pub(crate) fn next_held_due(&self) -> Option<Timestamp> {
-        locked(&self.state).ready.next_due()
+    /// When the next held job becomes due. One that is due already waits for a slot, not for its time: counting it
+    /// would turn whoever sleeps until then into a busy loop while all slots are taken.
+    pub(crate) fn next_held_due(&self, now: Timestamp) -> Option<Timestamp> {
+        locked(&self.state).ready.next_due(now)
     }
 
-    pub(crate) fn take_out(&self, id: JobId) -> Option<Claim> {
-        locked(&self.state).ready.remove(id)
+    /// A held job whose fence is older than `before`.
+    pub(crate) fn take_out(&self, id: JobId, before: Fence) -> Option<Claim> {
+        locked(&self.state).ready.remove(id, before)
     }
 
     pub(crate) fn holds(&self, held: &Held) -> bool {
@@ -278,6 +280,17 @@ mod tests {
         pool.store_has(at(7));
         pool.store_next(None);
         assert_eq!(pool.store_due(), Some(at(7)));
+    }
+
+    #[test]
+    fn who_waits_for_a_slot_is_not_waited_for_by_the_clock() {
+        let pool = pool(1, 10, WhenFull::Spill);
+        for (id, due) in [(1, 0), (2, 3), (3, 9)] {
+            pool.hold([claim(id, due, Priority::Normal)], 0);
+        }
+        assert!(pool.take_slot(at(5)).is_some());
+        assert!(pool.take_slot(at(5)).is_none(), "the slot is taken");
+        assert_eq!(pool.next_held_due(at(5)), Some(at(9)));
     }
 
     #[test]

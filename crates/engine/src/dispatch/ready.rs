@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mainspring_model::{JobId, Timestamp};
+use mainspring_model::{Fence, JobId, Timestamp};
 use mainspring_store::{Claim, Held};
 
 type ByDue = BTreeMap<(Timestamp, JobId), Claim>;
@@ -37,14 +37,16 @@ impl Ready {
     }
 
     /// When the next job of those that wait becomes due.
-    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+    pub(crate) fn next_due(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.ripen(now);
         self.waiting.first_key_value().map(|((due, _), _)| *due)
     }
 
-    pub(crate) fn remove(&mut self, id: JobId) -> Option<Claim> {
+    pub(crate) fn remove(&mut self, id: JobId, before: Fence) -> Option<Claim> {
         for jobs in self.due.iter_mut().chain([&mut self.waiting]) {
             // A person asks for it: rare, and the queue is bounded.
-            let key = jobs.keys().find(|(_, job)| *job == id).copied();
+            let is_older = |claim: &Claim| claim.id == id && claim.fence < before;
+            let key = jobs.iter().find(|(_, claim)| is_older(claim)).map(|(key, _)| *key);
             if let Some(claim) = key.and_then(|key| jobs.remove(&key)) {
                 return Some(claim);
             }
@@ -95,7 +97,7 @@ mod tests {
         let mut ready = Ready::default();
         ready.push(claim(1, 500, Priority::Normal));
         assert_eq!(ready.pop(at(499)), None);
-        assert_eq!(ready.next_due(), Some(at(500)));
+        assert_eq!(ready.next_due(at(499)), Some(at(500)));
         assert_eq!(ready.pop(at(500)).map(|claim| claim.id), Some(JobId(1)));
         assert_eq!(ready.len(), 0);
     }
@@ -118,8 +120,9 @@ mod tests {
         let mut ready = Ready::default();
         ready.push(claim(1, 0, Priority::Normal));
         ready.push(claim(2, 900, Priority::Normal));
-        assert_eq!(ready.remove(JobId(1)).map(|claim| claim.id), Some(JobId(1)));
-        assert_eq!(ready.remove(JobId(2)).map(|claim| claim.id), Some(JobId(2)));
-        assert_eq!(ready.remove(JobId(2)), None);
+        assert_eq!(ready.remove(JobId(1), Fence(1)), None, "it was claimed anew");
+        assert_eq!(ready.remove(JobId(1), Fence(2)).map(|claim| claim.id), Some(JobId(1)));
+        assert_eq!(ready.remove(JobId(2), Fence(2)).map(|claim| claim.id), Some(JobId(2)));
+        assert_eq!(ready.remove(JobId(2), Fence(2)), None);
     }
 }

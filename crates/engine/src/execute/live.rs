@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use mainspring_model::decide::Ended;
 use mainspring_model::time::Clock;
-use mainspring_model::{AttemptId, JobId, Task, Timestamp};
+use mainspring_model::{AttemptId, Fence, JobId, Task, Timestamp};
 use mainspring_store::{Claim, Held};
 use tokio_util::sync::CancellationToken;
 
@@ -29,10 +29,13 @@ pub(crate) struct LiveAttempt {
     /// By the monotonic clock: a step of the wall clock neither shortens nor lengthens an attempt.
     pub(crate) started_at: Duration,
     pub(crate) limit: Duration,
+    /// When the body began: its start may have had to be written first, however long the store took.
+    began: OnceLock<Duration>,
     /// Tells the body that it should stop.
     pub(crate) cancel: CancellationToken,
-    /// Tells the runner to drop the body.
+    /// Tells the runner to drop the body, and when it was told.
     pub(crate) drop_body: CancellationToken,
+    dropped_at: OnceLock<Duration>,
     pub(crate) start_written: AtomicBool,
     /// The body has a thread of its own and cannot be dropped.
     pub(crate) blocks: AtomicBool,
@@ -83,8 +86,10 @@ impl LiveAttempt {
             start_time,
             started_at,
             limit,
+            began: OnceLock::new(),
             cancel: CancellationToken::new(),
             drop_body: CancellationToken::new(),
+            dropped_at: OnceLock::new(),
             start_written: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
             turn: Mutex::new(None),
@@ -106,6 +111,28 @@ impl LiveAttempt {
 
     pub(crate) fn held(&self) -> Held {
         Held { id: self.claim.id, fence: self.claim.fence }
+    }
+
+    /// The body begins. `false` when the attempt was taken from it before: it must not begin at all.
+    pub(crate) fn begin(&self, now: Duration) -> bool {
+        let _ = self.began.set(now);
+        self.is_running()
+    }
+
+    pub(crate) fn began(&self) -> Option<Duration> {
+        self.began.get().copied()
+    }
+
+    /// The instant at which the attempt is cancelled, as far as it is known.
+    pub(crate) fn deadline(&self) -> Timestamp {
+        let waited = self.began().unwrap_or(self.started_at).saturating_sub(self.started_at);
+        self.start_time.plus(waited).plus(self.limit)
+    }
+
+    /// Has the body dropped. For how long that has been asked for.
+    pub(crate) fn drop_body(&self, now: Duration) -> Duration {
+        self.drop_body.cancel();
+        now.saturating_sub(*self.dropped_at.get_or_init(|| now))
     }
 
     /// Takes the right to answer from the body and asks it to stop. `false` when it has ended or lost it before.
@@ -181,10 +208,10 @@ impl LiveAttempts {
         }
     }
 
-    pub(crate) fn of_job(&self, id: JobId) -> Option<Arc<LiveAttempt>> {
-        let from = Held { id, fence: mainspring_model::Fence(0) };
-        let attempts = locked(&self.0);
-        attempts.range(from..).take_while(|(held, _)| held.id == id).last().map(|(_, attempt)| attempt.clone())
+    /// Attempts at the job whose fence is older than `before`.
+    pub(crate) fn of_job(&self, id: JobId, before: Fence) -> Vec<Arc<LiveAttempt>> {
+        let (from, to) = (Held { id, fence: Fence(0) }, Held { id, fence: before });
+        locked(&self.0).range(from..to).map(|(_, attempt)| attempt.clone()).collect()
     }
 
     pub(crate) fn contains(&self, held: &Held) -> bool {

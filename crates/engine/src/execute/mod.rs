@@ -89,6 +89,11 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
     };
     let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
     let turn = turn::wait_for_turn(core, care).await;
+    if core.is_stopping() {
+        // It waited for its turn or its slot when the stop began: no body begins any more.
+        core.give_back(vec![Held { id: claim.id, fence: claim.fence }]).await;
+        return Slot::Kept;
+    }
     let (now, at) = (core.clock.now(), core.clock.monotonic());
     let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
     core.counts.add(Count::Started, 1);
@@ -102,6 +107,10 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
         attempt.end_turn();
         core.live.remove([attempt.held()].into_iter());
         return Slot::Kept; // somebody else has the job by now
+    }
+    if !attempt.begin(core.clock.monotonic()) {
+        // Cancelled while its start was being written.
+        return finish(core, &attempt, Ended::Answered(Verdict::Cancelled));
     }
     match registered.body {
         Body::Async(handler) => {

@@ -35,8 +35,10 @@ pub(crate) async fn enforce_deadlines(core: Arc<Core>) {
 impl Core {
     /// What is due for this attempt now; how long until its next step.
     fn enforce(self: &Arc<Core>, attempt: &Arc<LiveAttempt>, now: Duration) -> Duration {
+        // The limit is the body's: while the store is slow to take its start it has not begun to run out.
+        let Some(began) = attempt.began() else { return TICK };
         if attempt.is_running() {
-            let left = (attempt.started_at + attempt.limit).saturating_sub(now);
+            let left = (began + attempt.limit).saturating_sub(now);
             if left.is_zero() {
                 let limit_ms = i64::try_from(attempt.limit.as_millis()).unwrap_or(i64::MAX);
                 if attempt.revoke(Ended::TimedOut { limit_ms, body_stopped: true }, now) {
@@ -49,9 +51,10 @@ impl Core {
         if asked_for < self.cancel_grace {
             return self.cancel_grace.saturating_sub(asked_for);
         }
-        attempt.drop_body.cancel();
+        // Counted from the drop: a node that was suspended in between must not take every such body for a zombie.
+        let dropped_for = attempt.drop_body(now);
         let blocks = attempt.blocks.load(Ordering::Acquire);
-        if blocks || asked_for >= self.cancel_grace + DROP_GRACE {
+        if blocks || dropped_for >= DROP_GRACE {
             self.abandon(attempt);
         }
         TICK
@@ -78,8 +81,8 @@ pub(crate) async fn show_progress(core: Arc<Core>) {
         let mut to_mark = Vec::new();
         let mut output = Vec::new();
         for attempt in core.live.all() {
-            let lasts =
-                now.saturating_sub(attempt.started_at) >= Duration::from_millis(limits::SHOW_EXECUTING_AFTER_MS);
+            let shown_after = Duration::from_millis(limits::SHOW_EXECUTING_AFTER_MS);
+            let lasts = attempt.began().is_some_and(|began| now.saturating_sub(began) >= shown_after);
             if lasts && attempt.is_running() && !attempt.is_start_written() {
                 to_mark.push(attempt.clone());
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mainspring_model::time::Clock;
 use mainspring_model::{Code, Refused, limits};
-use mainspring_store::{Claim, GiveBack, Held, NewJob, StoreError, Submitted};
+use mainspring_store::{Claim, GiveBack, Held, NewJob, StoreError, Submitted, Trouble};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 
 use super::{Receipt, fresh_claim};
@@ -64,7 +64,8 @@ impl Intake {
         let (answer, answered) = oneshot::channel();
         locked(&self.gathering).push_back(Waiting { job, place, answer });
         self.wake.notify_one();
-        answered.await.unwrap_or_else(|_| Err(Error::stopping()))
+        // Dropped without an answer: the stop did not wait any longer for a write that was under way.
+        answered.await.unwrap_or_else(|_| Err(unknown("the node stopped while the job was being written").into()))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -112,13 +113,18 @@ impl Core {
     /// One transaction. Claimed jobs are in their pools, and started, before their callers hear of them.
     async fn store_jobs(self: &Arc<Core>, jobs: Vec<(NewJob, Place)>) -> Vec<(Result<Receipt, Error>, Option<Claim>)> {
         let owning = self.owning.read().await;
+        if self.has_left() {
+            return jobs.into_iter().map(|(job, place)| (self.left_behind(&job, place), None)).collect();
+        }
         let rows: Vec<NewJob> =
             jobs.iter().map(|(job, place)| NewJob { claim: *place != Place::InStore, ..job.clone() }).collect();
         let patience = Duration::from_millis(limits::INTAKE_WAIT_MS);
         let submitted = match self.store.submit(self.incarnation, rows.clone()).await {
             // Ids are fixed, so the same insert can be repeated until it is known what happened.
             Err(StoreError::Unknown { .. }) => {
-                self.insist(patience, || self.store.submit(self.incarnation, rows.clone())).await
+                let again = || self.store.submit(self.incarnation, rows.clone());
+                // A last try that was not applied says nothing of the first.
+                self.insist(patience, again).await.map_err(|error| unknown(&error.to_string()))
             }
             answer => answer,
         };
@@ -129,6 +135,12 @@ impl Core {
         drop(owning);
         self.kick_all();
         stored
+    }
+
+    /// The node has given back all that it held: a job that was stored for it now would be held by nobody.
+    fn left_behind(&self, job: &NewJob, place: Place) -> Result<Receipt, Error> {
+        self.unplace(job, place);
+        Err(Error::stopping())
     }
 
     fn arrange(
@@ -175,11 +187,7 @@ impl Core {
     ) -> Vec<(Result<Receipt, Error>, Option<Claim>)> {
         let mut uncertain = Vec::new();
         let answers = jobs.into_iter().map(|(job, place)| {
-            if place == Place::Reserved
-                && let Some(pool) = self.pools.get(&job.pool)
-            {
-                pool.cancel_place(1);
-            }
+            self.unplace(&job, place);
             if place != Place::InStore {
                 uncertain.push(Held { id: job.id, fence: mainspring_model::Fence(1) });
             }
@@ -197,4 +205,8 @@ impl Core {
         }
         answers
     }
+}
+
+fn unknown(reason: &str) -> StoreError {
+    StoreError::Unknown { verb: "submit", kind: Trouble::Unavailable, reason: reason.to_owned() }
 }

@@ -106,7 +106,11 @@ impl Core {
         // The claimer finds a job of an unknown handler and parks it, with the reason.
         let runnable = self.tasks.get(&job.task).is_some_and(|task| self.registry.knows(&task.definition.handler));
         match self.pools.get(&job.pool) {
-            Some(pool) if runnable => pool.place_for(due, self.claim_until(job.create_time)),
+            Some(pool) if runnable => match pool.place_for(due, self.claim_until(job.create_time)) {
+                // A caller runs what is due. What is due in a moment is fetched in its time, or it would run early.
+                Place::Full(WhenFull::CallerRuns) if due > job.create_time => Place::InStore,
+                place => place,
+            },
             _ => Place::InStore,
         }
     }

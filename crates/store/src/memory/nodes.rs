@@ -38,7 +38,8 @@ impl Data {
                 Next::Again { .. } => taken_over.lost += 1,
             }
         }
-        Joined { node_number: NODE_NUMBER, taken_over }
+        let newest_job = self.records.last_key_value().map(|(id, _)| *id);
+        Joined { node_number: NODE_NUMBER, newest_job, taken_over }
     }
 
     pub(super) fn heartbeat(&mut self, incarnation: Incarnation, now: Timestamp) -> bool {

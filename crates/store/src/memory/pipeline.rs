@@ -235,7 +235,9 @@ impl Data {
     fn late(&mut self, settlement: &Settlement) -> Settled {
         let id = AttemptId { job: settlement.held.id, fence: settlement.held.fence };
         match self.attempts.get(&id).filter(|row| row.status != AttemptStatus::Running) {
-            Some(row) if rules::is_own_end(row.status, row.finish_time, settlement) => Settled::AlreadyApplied,
+            Some(row) if rules::is_own_end(row.status, row.finish_time, row.error_message.as_deref(), settlement) => {
+                Settled::AlreadyApplied
+            }
             Some(_) => Settled::Lost,
             None => {
                 // Nobody was ever given a fence past the newest one: such a row would be a lie.

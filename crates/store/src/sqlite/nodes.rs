@@ -39,7 +39,8 @@ pub(super) fn join(conn: &Connection, node: &NewNode, now: Timestamp) -> Outcome
             Next::Again { .. } => taken_over.lost += 1,
         }
     }
-    Ok(Joined { node_number: NODE_NUMBER, taken_over })
+    let newest: Option<i64> = conn.prepare_cached(sql::JOB_NEWEST)?.query_row([], |row| row.get(0))?;
+    Ok(Joined { node_number: NODE_NUMBER, newest_job: newest.map(JobId), taken_over })
 }
 
 pub(super) fn heartbeat(conn: &Connection, incarnation: Incarnation, now: Timestamp) -> Outcome<bool> {

@@ -130,17 +130,20 @@ impl Batch<'_> {
         let row = self
             .conn
             .prepare_cached(sql::ATTEMPT_ENDED)?
-            .query_row([id.0, fence.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
+            .query_row([id.0, fence.0], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         let ended = match row {
             None => None,
-            Some((status, finish)) => {
+            Some((status, finish, error)) => {
+                let (finish, error): (Option<i64>, Option<String>) = (finish, error);
                 let status = coded("attempt status", status, AttemptStatus::from_code)?;
-                Some((status, finish.map(time))).filter(|(status, _)| *status != AttemptStatus::Running)
+                Some((status, finish.map(time), error)).filter(|(status, ..)| *status != AttemptStatus::Running)
             }
         };
         match ended {
-            Some((status, finish_time)) if is_own_end(status, finish_time, settlement) => Ok(Settled::AlreadyApplied),
+            Some((status, finish_time, error)) if is_own_end(status, finish_time, error.as_deref(), settlement) => {
+                Ok(Settled::AlreadyApplied)
+            }
             Some(_) => Ok(Settled::Lost),
             None => {
                 // Nobody was ever given a fence past the newest one: such a row would be a lie.

@@ -36,6 +36,7 @@ statements! {
     JOB_FENCE = "job_fence";
     JOB_FIRST = "job_first";
     JOB_INSERT = "job_insert";
+    JOB_NEWEST = "job_newest";
     JOB_READ = "job_read";
     JOB_RELEASE = "job_release";
     JOB_REOPEN = "job_reopen";

@@ -129,6 +129,15 @@ pub async fn a_late_result_of_an_ended_attempt_changes_nothing(world: &World) {
     assert_eq!((world.job(1).await, world.attempt(held(&claim)).await), (job, attempt));
 }
 
+pub async fn an_end_by_a_person_is_not_taken_for_the_bodys_own(world: &World) {
+    let claim = world.claimed(new_job(1)).await;
+    world.start(&claim, at(10)).await;
+    let late = settlement(&claim, failed(false));
+    // In the same millisecond, and failed as well.
+    world.operate(1, mainspring_model::operations::JobOperation::Fail, late.finish_time).await;
+    assert_eq!(world.settle(late).await, Settled::Lost);
+}
+
 pub async fn a_failed_job_is_dead_and_people_are_told(world: &World) {
     let claim = world.claimed(new_job(1)).await;
     world.settle(settlement(&claim, failed(false))).await;

@@ -81,6 +81,7 @@ macro_rules! store_suite {
                     a_repeated_settlement_is_known,
                     a_late_result_is_discarded,
                     a_late_result_of_an_ended_attempt_changes_nothing,
+                    an_end_by_a_person_is_not_taken_for_the_bodys_own,
                     a_failed_job_is_dead_and_people_are_told,
                     a_failure_may_stop_the_task,
                     a_long_result_is_cut_on_a_character_and_kept_whole,
@@ -89,6 +90,7 @@ macro_rules! store_suite {
                 }
                 rescue {
                     a_node_learns_its_number_and_beats,
+                    a_node_learns_of_the_newest_job,
                     claimed_jobs_of_a_dead_node_are_released_as_suspects,
                     started_jobs_of_a_dead_node_are_lost_and_queued,
                     the_poison_limit_ends_a_job,

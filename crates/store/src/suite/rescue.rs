@@ -14,11 +14,16 @@ pub async fn a_node_learns_its_number_and_beats(world: &World) {
     assert!(world.store.heartbeat(NODE, at(5)).await.expect("beats"));
     assert!(!world.store.heartbeat(Incarnation(99), at(5)).await.expect("beats"));
     let joined = world.join(NEXT, at(10)).await;
-    assert_eq!(joined, Joined { node_number: 1, taken_over: TakenOver::default() });
+    assert_eq!(joined, Joined { node_number: 1, newest_job: None, taken_over: TakenOver::default() });
     assert!(!world.store.heartbeat(NODE, at(20)).await.expect("beats"), "its place was taken");
     let nodes = world.store.nodes().await.expect("reads");
     let seen: Vec<_> = nodes.iter().map(|node| (node.incarnation, node.state.as_str(), node.heartbeat_at)).collect();
     assert_eq!(seen, [(NEXT, "ACTIVE", at(10)), (NODE, "GONE", at(5))]);
+}
+
+pub async fn a_node_learns_of_the_newest_job(world: &World) {
+    world.stored(vec![new_job(7), new_job(3)]).await;
+    assert_eq!(world.join(NEXT, at(10)).await.newest_job, Some(JobId(7)));
 }
 
 pub async fn claimed_jobs_of_a_dead_node_are_released_as_suspects(world: &World) {

@@ -1,0 +1,110 @@
+//! The whole store against the whole ghost: now and then, and when all is over.
+
+use std::collections::BTreeSet;
+
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{JobId, JobStatus, limits};
+use mainspring_store::JobFilter;
+
+use super::{Desk, at_once};
+use crate::ghost::{Image, Told};
+
+impl Desk<'_> {
+    /// Nothing changed behind the back of the steps.
+    pub(crate) fn sweep(&mut self) {
+        let mut stored = BTreeSet::new();
+        let mut cursor = None;
+        loop {
+            let page = at_once(self.world.store.jobs(JobFilter::default(), limits::PAGE_SIZE_MAX, cursor));
+            let Ok(page) = page else { return self.violate("STORE", "jobs cannot be listed".to_owned()) };
+            for job in &page.items {
+                if !stored.insert(job.id) {
+                    self.violate("INV-24", format!("job {} is listed twice", job.id));
+                }
+                self.compare(job.id, Image::of(job));
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let missing: Vec<JobId> = self.ghost.jobs.keys().filter(|id| !stored.contains(id)).copied().collect();
+        if !missing.is_empty() {
+            self.violate("INV-24", format!("accepted and not listed: {missing:?}"));
+        }
+        for task in at_once(self.world.store.tasks()).unwrap_or_default() {
+            let enabled = task.switch == TaskSwitch::Enabled;
+            if self.ghost.tasks.get(&task.code).is_some_and(|known| known.enabled != enabled) {
+                self.violate("INV-17", format!("task {} is enabled: {enabled}, nobody switched it", task.code));
+            }
+        }
+    }
+
+    fn compare(&mut self, id: JobId, seen: Image) {
+        let Some(job) = self.ghost.jobs.get_mut(&id) else {
+            return self.violate("INV-4", format!("job {id} is stored, nobody was told so"));
+        };
+        if job.image != seen {
+            let before = std::mem::replace(&mut job.image, seen.clone());
+            let broken = super::broken_by("sweep", &before, &before, &seen);
+            self.violate(broken, format!("job {id} changed by itself from {before:?} to {seen:?}"));
+        }
+    }
+
+    /// INV-1: what was acknowledged is there once, what was refused is not, and the store finds no fault with itself.
+    pub(crate) fn check_end(&mut self) {
+        self.sweep();
+        for ack in self.ghost.acks.clone() {
+            match self.job(ack.id) {
+                Some(job) if job.task == ack.task => {}
+                _ => self.violate("INV-1", format!("job {} of wish {} was acknowledged and is lost", ack.id, ack.wish)),
+            }
+        }
+        let told = |wish: &u32, acks: &[crate::ghost::Ack]| acks.iter().any(|ack| ack.wish == *wish && !ack.duplicate);
+        let mut broken = Vec::new();
+        for (number, wish) in &self.ghost.wishes {
+            let jobs = wish.stored.len();
+            if jobs > 1 && !wish.repeatable {
+                broken.push(("INV-1", format!("wish {number} is stored {jobs} times: {:?}", wish.stored)));
+            }
+            if jobs > 0 && wish.told == Told::Refused {
+                broken.push(("INV-4", format!("wish {number} was refused and is stored: {:?}", wish.stored)));
+            }
+            if jobs == 0 && told(number, &self.ghost.acks) {
+                broken.push(("INV-1", format!("wish {number} was acknowledged and is not stored")));
+            }
+        }
+        let dead = self.dead_jobs();
+        for (id, job) in &self.ghost.jobs {
+            let failed = matches!(job.image.status, JobStatus::Failed | JobStatus::Timeout);
+            if failed != dead.contains(id) {
+                let listed = dead.contains(id);
+                broken.push(("INV-12", format!("job {id} is {}, among the dead jobs: {listed}", job.image.status)));
+            }
+        }
+        for (invariant, detail) in broken {
+            self.violate(invariant, detail);
+        }
+        match at_once(self.world.store.verify()) {
+            Ok(found) => {
+                for violation in found {
+                    self.violate(violation.invariant, format!("verify: {}", violation.detail));
+                }
+            }
+            Err(error) => self.violate("STORE", format!("verify failed: {error}")),
+        }
+    }
+
+    fn dead_jobs(&self) -> BTreeSet<JobId> {
+        let mut dead = BTreeSet::new();
+        let mut cursor = None;
+        while let Ok(page) = at_once(self.world.store.dead_jobs(None, limits::PAGE_SIZE_MAX, cursor)) {
+            dead.extend(page.items.iter().map(|job| job.id));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        dead
+    }
+}

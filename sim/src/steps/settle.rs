@@ -1,0 +1,197 @@
+//! Starts and outcomes: INV-6 one settlement per claim, INV-7 only from the newest claim, INV-9 the same for starts,
+//! INV-12 consequences with the outcome and only then, INV-18 budgets, INV-19 the wait before a retry, INV-22 one late
+//! settlement of a batch harms no other.
+
+use std::collections::BTreeMap;
+
+use mainspring_model::decide::{Budget, Next};
+use mainspring_model::job::QueueEntry;
+use mainspring_model::{AttemptStatus, JobId, JobStatus, QueueState, Timestamp, limits};
+use mainspring_store::{Held, Settled, Settlement, Started};
+
+use super::{Answer, Desk, at_once, queued};
+use crate::ghost::Image;
+
+impl Desk<'_> {
+    pub(crate) fn mark_started(&mut self, started: Vec<Started>) -> Answer<Vec<bool>> {
+        let answer = self.world.planted.mark_started(self.world.store.as_ref(), &started);
+        let answers = self.sound("mark_started", answer)?;
+        for (start, accepted) in started.iter().zip(&answers) {
+            let Held { id, fence } = start.held;
+            self.event(format_args!("marks {id}-{fence} started: {accepted}"));
+            let holds = self.ghost.holds(start.held);
+            if *accepted != holds {
+                let newest = self.job(id).map(|job| job.newest_fence);
+                let detail =
+                    format!("start of {id}-{fence} answered {accepted}, the newest claim is {newest:?}, held: {holds}");
+                self.violate("INV-9", detail);
+            }
+            if !holds {
+                self.judge_untouched("mark_started", id);
+                continue;
+            }
+            let Some(job) = self.ghost.jobs.get_mut(&id) else { continue };
+            if let Some(claim) = &mut job.claim {
+                claim.start_written = true;
+            }
+            let queue = job.image.queue.map(|entry| QueueEntry { state: QueueState::Started, ..entry });
+            let status = JobStatus::Executing;
+            let expected = Image { status, attempts: start.attempt, queue, ..job.image.clone() };
+            self.judge("mark_started", id, expected);
+        }
+        Ok(answers)
+    }
+
+    /// The decision is older than this moment, however long the call takes to get through.
+    pub(crate) fn settle_is_sent(&mut self, settlements: &[Settlement]) {
+        let now_ms = self.now_ms();
+        for settlement in settlements {
+            if let Some(job) = self.ghost.jobs.get_mut(&settlement.held.id) {
+                job.settle_sent_ms.entry(settlement.held.fence).or_insert(now_ms);
+            }
+        }
+    }
+
+    pub(crate) fn settle(&mut self, settlements: Vec<Settlement>, now: Timestamp) -> Answer<Vec<Settled>> {
+        let answer = self.world.planted.settle(self.world.store.as_ref(), &settlements, now);
+        let answers = self.sound("settle", answer)?;
+        // The records are read when the whole batch has been followed: several of its rows may be of one job.
+        let ids = settlements.iter().map(|settlement| settlement.held.id);
+        let before: BTreeMap<JobId, Image> =
+            ids.filter_map(|id| self.job(id).map(|job| (id, job.image.clone()))).collect();
+        let mut ended = Vec::new();
+        for (settlement, settled) in settlements.iter().zip(&answers) {
+            let Held { id, fence } = settlement.held;
+            self.event(format_args!("settles {id}-{fence} {:?}: {settled:?}", settlement.decision.next));
+            let holds = self.ghost.holds(settlement.held);
+            let before = self.job(id).and_then(|job| job.settled.get(&fence)).copied();
+            match (settled, holds, before) {
+                (Settled::Applied, true, None) => ended.extend(self.applied(settlement)),
+                (Settled::Applied, _, Some(_)) => {
+                    self.violate("INV-6", format!("{id}-{fence} was settled a second time"));
+                }
+                (Settled::Applied, false, None) => {
+                    let newest = self.job(id).map(|job| job.newest_fence);
+                    let detail = format!("{id}-{fence} was settled, the newest claim is {newest:?}, held: false");
+                    self.violate("INV-7", detail);
+                }
+                (Settled::AlreadyApplied, _, Some(_)) => {}
+                (Settled::AlreadyApplied, _, None) => {
+                    self.violate("INV-6", format!("{id}-{fence} was never settled before"));
+                }
+                (Settled::Lost, true, None) => {
+                    self.violate("INV-22", format!("the settlement of the newest claim {id}-{fence} was refused"));
+                }
+                (Settled::Lost, _, _) => self.ghost.counts.late_settlements += 1,
+            }
+        }
+        for (id, before) in before {
+            if let Some(expected) = self.job(id).map(|job| job.image.clone()) {
+                self.judge_since("settle", id, &before, &expected);
+            }
+        }
+        for (id, dead) in ended {
+            self.check_consequences(id, dead);
+        }
+        Ok(answers)
+    }
+
+    /// The job if it is final now, and whether it is decided to be dead.
+    fn applied(&mut self, settlement: &Settlement) -> Option<(JobId, bool)> {
+        let Held { id, fence } = settlement.held;
+        let decision = &settlement.decision;
+        self.check_budgets(settlement);
+        let job = self.ghost.jobs.get_mut(&id)?;
+        job.settled.insert(fence, decision.attempt);
+        job.claim = None;
+        job.suspect = false;
+        let before = job.image.clone();
+        let attempts = settlement.attempt;
+        let said_done = job.bodies.get(&fence).is_some_and(|body| body.said_done);
+        let unfounded = decision.attempt == AttemptStatus::Success && !said_done;
+        let next = match decision.next {
+            Next::Final { status, dead, stop_task } => {
+                job.image = Image { status, attempts, fence, queue: None, ..before };
+                self.ghost.free_key(id);
+                if stop_task && let Some(task) = self.ghost.tasks.get_mut(&settlement.task) {
+                    task.enabled = false;
+                }
+                Some((id, dead.is_some()))
+            }
+            Next::Again { due, spends } => {
+                let retry_count = before.retry_count + u32::from(spends == Budget::Failure);
+                let lost_count = before.lost_count + u32::from(spends == Budget::Loss);
+                let status = JobStatus::Pending;
+                job.image = Image { status, attempts, fence, queue: queued(due), retry_count, lost_count };
+                if spends == Budget::Failure {
+                    self.check_gap(settlement, before.retry_count, due);
+                }
+                None
+            }
+        };
+        if unfounded {
+            self.violate("INV-12", format!("{id}-{fence} is a success, its body did not say so"));
+        }
+        next
+    }
+
+    /// INV-18: failures within retries, losses within the poison limit; a snooze spends nothing.
+    pub(super) fn check_budgets(&mut self, settlement: &Settlement) {
+        let (id, decision) = (settlement.held.id, &settlement.decision);
+        let failed = matches!(decision.attempt, AttemptStatus::Failed | AttemptStatus::Timeout);
+        let lost = decision.attempt == AttemptStatus::Lost;
+        let spends = match decision.next {
+            Next::Again { spends, .. } => Some(spends),
+            Next::Final { .. } => None,
+        };
+        let spends_wrongly = spends.is_some_and(|spends| (spends == Budget::Failure) != failed);
+        let Some(job) = self.ghost.jobs.get_mut(&id) else { return };
+        job.failures += u32::from(failed);
+        job.losses += u32::from(lost);
+        let (failures, losses, max_retry) = (job.failures, job.losses, job.max_retry);
+        if failures > max_retry + 1 || losses > limits::LOST_COUNT_MAX || spends_wrongly {
+            let detail = format!(
+                "job {id} failed {failures} times and was lost {losses} times, {max_retry} retries are allowed; {:?}",
+                decision.next
+            );
+            self.violate("INV-18", detail);
+        }
+    }
+
+    /// INV-12: a dead job in the list of dead jobs, and no other; a stopped task stopped.
+    pub(super) fn check_consequences(&mut self, id: JobId, dead: bool) {
+        let Some(job) = self.job(id) else { return };
+        let (task, status) = (job.task.clone(), job.image.status);
+        let failed = matches!(status, JobStatus::Failed | JobStatus::Timeout);
+        let page = at_once(self.world.store.dead_jobs(Some(task.clone()), limits::PAGE_SIZE_MAX, None));
+        let listed = page.is_ok_and(|page| page.items.iter().any(|dead| dead.id == id));
+        if listed != failed || dead != failed {
+            let detail = format!("job {id} is {status}, decided dead: {dead}, among the dead jobs: {listed}");
+            self.violate("INV-12", detail);
+        }
+        let stored = at_once(self.world.store.task(&task)).ok().flatten();
+        let enabled = stored.map(|task| task.switch == mainspring_model::task::TaskSwitch::Enabled);
+        if enabled != self.ghost.tasks.get(&task).map(|task| task.enabled) {
+            self.violate("INV-17", format!("after job {id} its task is enabled: {enabled:?}"));
+        }
+    }
+
+    /// INV-19: base · 2ⁿ within a fifth, never before what the handler asked for.
+    fn check_gap(&mut self, settlement: &Settlement, failures_before: u32, due: Timestamp) {
+        let Held { id, fence } = settlement.held;
+        let Some(job) = self.job(id) else { return };
+        let (Some(body), Some(sent_ms)) = (job.bodies.get(&fence), job.settle_sent_ms.get(&fence)) else { return };
+        let Some(task) = self.ghost.tasks.get(&job.task) else { return };
+        let rule = task.definition.retry;
+        let step_ms = rule.base_ms.saturating_mul(1_i64 << failures_before.min(40)).min(rule.cap_ms);
+        let (low, high) = self.world.clock.wall_range(body.ended_ms.unwrap_or(body.began_ms), *sent_ms);
+        // What a body says after its deadline does not count.
+        let asked_ms = body.not_before_ms.filter(|_| settlement.decision.attempt == AttemptStatus::Failed).unwrap_or(0);
+        let earliest = low.plus_ms((step_ms * 4 / 5 - 1).max(asked_ms));
+        let latest = high.plus_ms((step_ms * 6 / 5 + 1).max(asked_ms));
+        if due < earliest || due > latest {
+            let detail = format!("{id}-{fence} is tried again at {due:?}, allowed are {earliest:?} to {latest:?}");
+            self.violate("INV-19", detail);
+        }
+    }
+}

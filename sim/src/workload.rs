@@ -1,0 +1,197 @@
+//! What a run is asked to do, drawn from its seed: pools, tasks, and jobs with what their bodies will do.
+
+use std::sync::Arc;
+
+use mainspring_engine::{JobRequest, When};
+use mainspring_model::task::{FailStrategy, OnLost};
+use mainspring_model::{BizId, HandlerName, PoolName, Priority, RetryRule, Span, TaskCode, TaskDefinition, Unique};
+use mainspring_store::{PoolSettings, WhenFull};
+
+/// Little work, much room: a job of it never has a reason to be late.
+pub(crate) const QUIET_POOL: &str = "quiet";
+pub(crate) const PROBE_TASK: &str = "probe";
+/// Known to some nodes only.
+pub(crate) const ODD_HANDLER: &str = "odd";
+const HANDLER: &str = "act";
+
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) pools: Vec<PoolSettings>,
+    pub(crate) tasks: Vec<(TaskCode, TaskDefinition)>,
+    /// In the order of their time.
+    pub(crate) jobs: Vec<Wanted>,
+    pub(crate) safety_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) number: u32,
+    pub(crate) at_ms: u64,
+    /// Sent in one call with the next one.
+    pub(crate) in_bulk: bool,
+    pub(crate) request: JobRequest,
+    /// Attempt by attempt; the last one stays.
+    pub(crate) acts: Vec<Act>,
+}
+
+/// What a body does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    Done {
+        ms: u64,
+    },
+    DoneWithOutput {
+        ms: u64,
+        lines: u32,
+    },
+    Retry {
+        ms: u64,
+        not_before_ms: Option<u64>,
+    },
+    Fail {
+        ms: u64,
+    },
+    NeedsPerson {
+        ms: u64,
+    },
+    Snooze {
+        ms: u64,
+        wait_ms: u64,
+    },
+    Panic {
+        ms: u64,
+    },
+    /// Until it is dropped.
+    Hang,
+    /// Until it is told to stop.
+    HangPolitely,
+}
+
+pub(crate) fn draw(dice: &mut fastrand::Rng) -> Workload {
+    let pools = draw_pools(dice);
+    let tasks = draw_tasks(dice);
+    let safety_ms = 60_000;
+    let count = dice.u32(40..160);
+    let mut times: Vec<u64> = (0..count).map(|_| dice.u64(0..safety_ms - 5_000)).collect();
+    times.sort_unstable();
+    let jobs = times.into_iter().zip(0..).map(|(at_ms, number)| draw_job(dice, &tasks, number, at_ms)).collect();
+    Workload { pools, tasks, jobs, safety_ms }
+}
+
+fn draw_pools(dice: &mut fastrand::Rng) -> Vec<PoolSettings> {
+    let policies = [WhenFull::Spill, WhenFull::Wait, WhenFull::CallerRuns, WhenFull::Reject];
+    let pool = |name, concurrency, queue_capacity, when_full| PoolSettings {
+        name: PoolName::stored(name),
+        concurrency,
+        queue_capacity,
+        paused: false,
+        when_full,
+    };
+    vec![
+        pool("work", dice.u32(2..6), dice.u32(4..24), WhenFull::Spill),
+        pool("tight", dice.u32(1..3), dice.u32(2..8), policies[dice.usize(..policies.len())]),
+        pool(QUIET_POOL, 4, 32, WhenFull::Spill),
+    ]
+}
+
+fn draw_tasks(dice: &mut fastrand::Rng) -> Vec<(TaskCode, TaskDefinition)> {
+    let mut tasks = Vec::new();
+    for number in 0..dice.u32(4..9) {
+        let handler = if number == 1 { ODD_HANDLER } else { HANDLER };
+        let mut definition = TaskDefinition::new(format!("task {number}"), HandlerName::stored(handler));
+        definition.pool = PoolName::stored(if dice.u32(..3) == 0 { "tight" } else { "work" });
+        definition.timeout_seconds = dice.u32(1..5);
+        let base_ms = dice.i64(100..1_500);
+        definition.retry = RetryRule { count: dice.u32(0..4), base_ms, cap_ms: base_ms + dice.i64(0..5_000) };
+        definition.fail_strategy = match dice.u32(..8) {
+            0 => FailStrategy::Stop,
+            1 => FailStrategy::Alert,
+            _ => FailStrategy::Retry,
+        };
+        definition.on_lost = if dice.u32(..5) == 0 { OnLost::Fail } else { OnLost::Rerun };
+        definition.priority = Priority::ALL[dice.usize(..Priority::ALL.len())];
+        tasks.push((TaskCode::stored(&format!("task-{number}")), definition));
+    }
+    let mut probe = TaskDefinition::new("probe", HandlerName::stored(HANDLER));
+    probe.pool = PoolName::stored(QUIET_POOL);
+    tasks.push((TaskCode::stored(PROBE_TASK), probe));
+    tasks
+}
+
+fn draw_job(dice: &mut fastrand::Rng, tasks: &[(TaskCode, TaskDefinition)], number: u32, at_ms: u64) -> Wanted {
+    // The probe comes last and is not for everybody.
+    let (task, _) = &tasks[dice.usize(..tasks.len() - 1)];
+    let mut request = JobRequest::new(task.clone());
+    request.payload = Some(payload(number));
+    (request.biz_id, request.unique) = match dice.u32(..10) {
+        0..=2 => (None, Unique::Always),
+        3..=4 => (Some(BizId::stored(&format!("once-{number}"))), Unique::Always),
+        5 => (Some(BizId::stored(&format!("shared-{}", dice.u32(..5)))), Unique::Always),
+        6 => (Some(BizId::stored(&format!("live-{number}"))), Unique::Live),
+        _ => (Some(BizId::stored(&format!("busy-{}", dice.u32(..4)))), Unique::Live),
+    };
+    request.when = match dice.u32(..10) {
+        0..=5 => When::Now,
+        6..=8 => When::After(Span::from_ms(dice.u64(1..8_000))),
+        _ => When::After(Span::from_ms(dice.u64(8_000..30_000))),
+    };
+    if dice.u32(..4) == 0 {
+        request.max_retry = Some(dice.u32(0..4));
+    }
+    if dice.u32(..4) == 0 {
+        request.timeout = Some(Span::from_ms(dice.u64(200..3_000)));
+    }
+    if dice.u32(..3) == 0 {
+        request.priority = Some(Priority::ALL[dice.usize(..Priority::ALL.len())]);
+    }
+    let acts = draw_acts(dice);
+    Wanted { number, at_ms, in_bulk: dice.u32(..3) == 0, request, acts }
+}
+
+fn draw_acts(dice: &mut fastrand::Rng) -> Vec<Act> {
+    let mut acts: Vec<Act> = (0..dice.usize(0..4)).map(|_| draw_act(dice)).collect();
+    let last = match dice.u32(..10) {
+        0..=6 => Act::Done { ms: length(dice) },
+        _ => match draw_act(dice) {
+            // A job that snoozes for ever never ends.
+            Act::Snooze { ms, .. } => Act::Done { ms },
+            act => act,
+        },
+    };
+    acts.push(last);
+    acts
+}
+
+fn draw_act(dice: &mut fastrand::Rng) -> Act {
+    let ms = length(dice);
+    match dice.u32(..16) {
+        0..=3 => Act::Done { ms },
+        4 => Act::DoneWithOutput { ms, lines: dice.u32(1..20) },
+        5..=7 => Act::Retry { ms, not_before_ms: None },
+        8 => Act::Retry { ms, not_before_ms: Some(dice.u64(0..6_000)) },
+        9 => Act::Fail { ms },
+        10 => Act::NeedsPerson { ms },
+        11..=12 => Act::Snooze { ms, wait_ms: dice.u64(0..4_000) },
+        13 => Act::Panic { ms },
+        14 => Act::Hang,
+        _ => Act::HangPolitely,
+    }
+}
+
+fn length(dice: &mut fastrand::Rng) -> u64 {
+    match dice.u32(..4) {
+        0 => 0,
+        1 => dice.u64(1..100),
+        2 => dice.u64(100..800),
+        _ => dice.u64(500..2_500),
+    }
+}
+
+pub(crate) fn payload(number: u32) -> Arc<str> {
+    format!(r#"{{"wish":{number}}}"#).into()
+}
+
+/// The number that `payload` wrote.
+pub(crate) fn wish_in(payload: &str) -> Option<u32> {
+    payload.strip_prefix(r#"{"wish":"#)?.strip_suffix('}')?.parse().ok()
+}
