@@ -141,14 +141,14 @@ fn addresses_beyond_loopback_are_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(binary());
     let output = command.args(["serve", "--listen", "0.0.0.0:8700", "--data-dir"]).arg(dir.path()).output();
-    assert_refused(&output.expect("it can be started"), 78, &["loopback"]);
+    assert_refused(&output.expect("it can be started"), 78, &["could be reached by others", "127.0.0.1"]);
 }
 
 /// A file system of its own, which can be full or read-only. Unmounted at the end.
 struct Disk<'a>(&'a Path);
 
 impl Disk<'_> {
-    fn mount(at: &Path, size: &str) -> Disk<'_> {
+    fn mount<'a>(at: &'a Path, size: &str) -> Disk<'a> {
         std::fs::create_dir_all(at).expect("a directory");
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(at).status();
