@@ -109,7 +109,7 @@ impl Planted {
         }
         let mut memory = locked(&self.memory);
         memory.calls += 1;
-        memory.calls % every == 0
+        memory.calls.is_multiple_of(every)
     }
 
     /// What the node hears of a submit.

@@ -15,10 +15,6 @@ pub(crate) struct Watched<T> {
 }
 
 impl<T> Watched<T> {
-    pub(crate) fn new(value: T) -> Watched<T> {
-        Watched { value: Mutex::new(value), changed: Notify::new() }
-    }
-
     pub(crate) fn change(&self, change: impl FnOnce(&mut T)) {
         change(&mut locked(&self.value));
         self.changed.notify_waiters();

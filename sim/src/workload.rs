@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mainspring_engine::{JobRequest, When};
 use mainspring_model::task::{FailStrategy, OnLost};
-use mainspring_model::{BizId, HandlerName, PoolName, Priority, RetryRule, Span, TaskCode, TaskDefinition, Unique};
+use mainspring_model::{
+    BizId, HandlerName, PoolName, Priority, RetryRule, Span, TaskCode, TaskDefinition, Unique, limits,
+};
 use mainspring_store::{PoolSettings, WhenFull};
 
 /// Little work, much room: a job of it never has a reason to be late.
@@ -122,7 +124,9 @@ fn draw_job(dice: &mut fastrand::Rng, tasks: &[(TaskCode, TaskDefinition)], numb
     // The probe comes last and is not for everybody.
     let (task, _) = &tasks[dice.usize(..tasks.len() - 1)];
     let mut request = JobRequest::new(task.clone());
-    request.payload = Some(payload(number));
+    // A long one is kept apart from its row.
+    let padding = if dice.u32(..20) == 0 { limits::PAYLOAD_INLINE_BYTES_MAX } else { 0 };
+    request.payload = Some(payload(number, padding));
     (request.biz_id, request.unique) = match dice.u32(..10) {
         0..=2 => (None, Unique::Always),
         3..=4 => (Some(BizId::stored(&format!("once-{number}"))), Unique::Always),
@@ -187,11 +191,11 @@ fn length(dice: &mut fastrand::Rng) -> u64 {
     }
 }
 
-pub(crate) fn payload(number: u32) -> Arc<str> {
-    format!(r#"{{"wish":{number}}}"#).into()
+pub(crate) fn payload(number: u32, padding: usize) -> Arc<str> {
+    format!(r#"{{"wish":{number},"padding":"{}"}}"#, "x".repeat(padding)).into()
 }
 
 /// The number that `payload` wrote.
 pub(crate) fn wish_in(payload: &str) -> Option<u32> {
-    payload.strip_prefix(r#"{"wish":"#)?.strip_suffix('}')?.parse().ok()
+    payload.strip_prefix(r#"{"wish":"#)?.split_once(',')?.0.parse().ok()
 }

@@ -228,7 +228,7 @@ fn probe(world: &Arc<World>, asking: &mut JoinSet<()>) {
             world.clock.sleep(Duration::from_millis(after_ms)).await;
             let mut request = JobRequest::new(TaskCode::stored(PROBE_TASK));
             request.biz_id = Some(BizId::stored(&format!("probe-{number}")));
-            request.payload = Some(workload::payload(number));
+            request.payload = Some(workload::payload(number, 0));
             request.when = When::After(Span::from_ms(1_500));
             let wanted = Wanted { number, at_ms: 0, in_bulk: false, request, acts: Vec::new() };
             clients::submit(&world, vec![wanted]).await;

@@ -11,6 +11,7 @@ mod people;
 mod settle;
 mod submit;
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::MutexGuard;
 use std::task::{Context, Poll, Waker};
@@ -91,6 +92,20 @@ impl<'w> Desk<'w> {
             let invariant = broken_by(verb, before, expected, &seen);
             let detail = format!("{verb}: job {id} was {before:?}, must be {expected:?}, is {seen:?}");
             self.violate(invariant, detail);
+        }
+    }
+
+    fn images(&self, ids: impl Iterator<Item = JobId>) -> BTreeMap<JobId, Image> {
+        ids.filter_map(|id| self.job(id).map(|job| (id, job.image.clone()))).collect()
+    }
+
+    /// The records are read when the whole batch has been followed: several of its rows may be of one job. What they
+    /// must be is in the ghost by then.
+    fn judge_all(&mut self, verb: &'static str, before: BTreeMap<JobId, Image>) {
+        for (id, before) in before {
+            if let Some(expected) = self.job(id).map(|job| job.image.clone()) {
+                self.judge_since(verb, id, &before, &expected);
+            }
         }
     }
 

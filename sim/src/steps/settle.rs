@@ -2,8 +2,6 @@
 //! INV-12 consequences with the outcome and only then, INV-18 budgets, INV-19 the wait before a retry, INV-22 one late
 //! settlement of a batch harms no other.
 
-use std::collections::BTreeMap;
-
 use mainspring_model::decide::{Budget, Next};
 use mainspring_model::job::QueueEntry;
 use mainspring_model::{AttemptStatus, JobId, JobStatus, QueueState, Timestamp, limits};
@@ -16,29 +14,25 @@ impl Desk<'_> {
     pub(crate) fn mark_started(&mut self, started: Vec<Started>) -> Answer<Vec<bool>> {
         let answer = self.world.planted.mark_started(self.world.store.as_ref(), &started);
         let answers = self.sound("mark_started", answer)?;
+        let before = self.images(started.iter().map(|start| start.held.id));
         for (start, accepted) in started.iter().zip(&answers) {
             let Held { id, fence } = start.held;
             self.event(format_args!("marks {id}-{fence} started: {accepted}"));
             let holds = self.ghost.holds(start.held);
             if *accepted != holds {
                 let newest = self.job(id).map(|job| job.newest_fence);
-                let detail =
-                    format!("start of {id}-{fence} answered {accepted}, the newest claim is {newest:?}, held: {holds}");
-                self.violate("INV-9", detail);
+                let told = format!("start of {id}-{fence} answered {accepted}");
+                self.violate("INV-9", format!("{told}, the newest claim is {newest:?}, held: {holds}"));
             }
-            if !holds {
-                self.judge_untouched("mark_started", id);
-                continue;
-            }
-            let Some(job) = self.ghost.jobs.get_mut(&id) else { continue };
+            let Some(job) = self.ghost.jobs.get_mut(&id).filter(|_| holds) else { continue };
             if let Some(claim) = &mut job.claim {
                 claim.start_written = true;
             }
             let queue = job.image.queue.map(|entry| QueueEntry { state: QueueState::Started, ..entry });
             let status = JobStatus::Executing;
-            let expected = Image { status, attempts: start.attempt, queue, ..job.image.clone() };
-            self.judge("mark_started", id, expected);
+            job.image = Image { status, attempts: start.attempt, queue, ..job.image.clone() };
         }
+        self.judge_all("mark_started", before);
         Ok(answers)
     }
 
@@ -55,10 +49,7 @@ impl Desk<'_> {
     pub(crate) fn settle(&mut self, settlements: Vec<Settlement>, now: Timestamp) -> Answer<Vec<Settled>> {
         let answer = self.world.planted.settle(self.world.store.as_ref(), &settlements, now);
         let answers = self.sound("settle", answer)?;
-        // The records are read when the whole batch has been followed: several of its rows may be of one job.
-        let ids = settlements.iter().map(|settlement| settlement.held.id);
-        let before: BTreeMap<JobId, Image> =
-            ids.filter_map(|id| self.job(id).map(|job| (id, job.image.clone()))).collect();
+        let before = self.images(settlements.iter().map(|settlement| settlement.held.id));
         let mut ended = Vec::new();
         for (settlement, settled) in settlements.iter().zip(&answers) {
             let Held { id, fence } = settlement.held;
@@ -85,11 +76,7 @@ impl Desk<'_> {
                 (Settled::Lost, _, _) => self.ghost.counts.late_settlements += 1,
             }
         }
-        for (id, before) in before {
-            if let Some(expected) = self.job(id).map(|job| job.image.clone()) {
-                self.judge_since("settle", id, &before, &expected);
-            }
-        }
+        self.judge_all("settle", before);
         for (id, dead) in ended {
             self.check_consequences(id, dead);
         }
