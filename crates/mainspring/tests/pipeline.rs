@@ -170,7 +170,9 @@ async fn a_blocking_body_that_ignores_its_deadline_is_a_zombie_and_its_slot_is_r
     let (end_of_spin, spinning) = std::sync::mpsc::sync_channel::<()>(1);
     let spinning = std::sync::Mutex::new(spinning);
     let jobs = jobs
-        .blocking("spin", move |_: Context, (): ()| drop(spinning.lock().expect("alone").recv()))
+        .blocking("spin", move |_: Context, (): ()| {
+            let _ = spinning.lock().expect("alone").recv();
+        })
         .handler("ok", async |_: Context, (): ()| ())
         .pool("default", 1)
         .start()
