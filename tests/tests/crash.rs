@@ -1,5 +1,7 @@
 //! `kill -9` in a loop, submits going on: nothing acknowledged is lost, every job ends, no settled job changes.
 
+#![expect(clippy::disallowed_methods, reason = "submitters are plain threads beside the server")]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -5,9 +5,9 @@
 //! act when the engine is killed with signal 9. Killing the program alone leaves what it started; killing its group
 //! leaves what called `setsid`; group and subreaper together leave nothing.
 //!
-//! Its standard input is a socket to the engine: an [`Order`], the program's input, later perhaps a byte that says
+//! Its standard input is a socket to the engine: an `Order`, the program's input, later perhaps a byte that says
 //! stop. The end of that stream means that the engine is gone or has dropped the attempt, and means stop too. The
-//! other way go [`Report`]s. Standard output and error are the engine's pipes, and the program inherits them.
+//! other way go `Report`s. Standard output and error are the engine's pipes, and the program inherits them.
 //!
 //! **Invariant:** when the keeper ends, nothing that it started is left. Deliberately not in here: clocks, caps and
 //! verdicts. They are the engine's (`process`).
