@@ -17,7 +17,7 @@ use crate::world::World;
 pub(crate) const CLIENTS: usize = 3;
 const TRIES_MAX: u32 = 30;
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
-const BULK_MAX: usize = 8;
+const BULK_MAX: usize = 40;
 
 /// Sends every `CLIENTS`th job of the workload.
 pub(crate) async fn submit_all(world: Arc<World>, place: usize) {

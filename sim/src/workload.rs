@@ -73,7 +73,8 @@ pub(crate) fn draw(dice: &mut fastrand::Rng) -> Workload {
     let pools = draw_pools(dice);
     let tasks = draw_tasks(dice);
     let safety_ms = 60_000;
-    let count = dice.u32(40..160);
+    // Sometimes a rush: far more than the pools hold.
+    let count = if dice.u32(..10) == 0 { dice.u32(300..600) } else { dice.u32(40..160) };
     let mut times: Vec<u64> = (0..count).map(|_| dice.u64(0..safety_ms - 5_000)).collect();
     times.sort_unstable();
     let jobs = times.into_iter().zip(0..).map(|(at_ms, number)| draw_job(dice, &tasks, number, at_ms)).collect();
@@ -149,7 +150,7 @@ fn draw_job(dice: &mut fastrand::Rng, tasks: &[(TaskCode, TaskDefinition)], numb
         request.priority = Some(Priority::ALL[dice.usize(..Priority::ALL.len())]);
     }
     let acts = draw_acts(dice);
-    Wanted { number, at_ms, in_bulk: dice.u32(..3) == 0, request, acts }
+    Wanted { number, at_ms, in_bulk: dice.u32(..2) == 0, request, acts }
 }
 
 fn draw_acts(dice: &mut fastrand::Rng) -> Vec<Act> {

@@ -2,11 +2,11 @@
 //! grows with every claim, INV-10 nobody takes what a live claim holds, INV-16 nothing is claimed before its time,
 //! INV-18 a claim tells the true budgets.
 
-use mainspring_model::QueueState;
 use mainspring_model::job::QueueEntry;
+use mainspring_model::{QueueState, TaskCode, Timestamp};
 use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held};
 
-use super::{Answer, Desk, claimed as claimed_entry};
+use super::{Answer, Desk, at_once, claimed as claimed_entry, queued};
 use crate::ghost::{GhostClaim, Image};
 
 impl Desk<'_> {
@@ -65,39 +65,36 @@ impl Desk<'_> {
         self.judge("claim", id, expected);
     }
 
-    pub(crate) fn give_back(&mut self, held: &[Held], how: GiveBack, now: mainspring_model::Timestamp) -> Answer<()> {
+    pub(crate) fn give_back(&mut self, held: &[Held], how: GiveBack, now: Timestamp) -> Answer<()> {
         let answer = self.world.planted.give_back(self.world.store.as_ref(), held, how, now);
         self.sound("give_back", answer)?;
+        let before = self.images(held.iter().map(|held| held.id));
         for held in held {
             let in_memory = self.ghost.holds(*held)
                 && self.job(held.id).and_then(|job| job.image.queue).is_some_and(|at| at.state == QueueState::Claimed);
             self.event(format_args!("gives back {}-{}: {how:?} {in_memory}", held.id, held.fence));
-            if !in_memory {
-                self.judge_untouched("give_back", held.id);
-                continue;
-            }
+            let Some(job) = self.ghost.jobs.get_mut(&held.id).filter(|_| in_memory) else { continue };
             let state = match how {
                 GiveBack::Release => QueueState::Queued,
                 GiveBack::Park => QueueState::Parked,
             };
-            let Some(job) = self.ghost.jobs.get_mut(&held.id) else { continue };
             job.claim = None;
             let due = job.image.due().unwrap_or_default();
-            let expected = Image { queue: Some(QueueEntry { state, due, owner: None }), ..job.image.clone() };
-            self.judge("give_back", held.id, expected);
+            job.image.queue = Some(QueueEntry { state, due, owner: None });
         }
+        self.judge_all("give_back", before);
         Ok(())
     }
 
-    pub(crate) fn unpark(&mut self, tasks: Vec<mainspring_model::TaskCode>) -> Answer<u64> {
-        let answer = at_once_unpark(self, &tasks);
+    pub(crate) fn unpark(&mut self, tasks: Vec<TaskCode>) -> Answer<u64> {
+        let answer = at_once(self.world.store.unpark(tasks.clone()));
         let freed = self.sound("unpark", answer)?;
         let parked = |image: &Image| image.queue.is_some_and(|entry| entry.state == QueueState::Parked);
         let mut waiting = Vec::new();
         for (id, job) in &self.ghost.jobs {
             if parked(&job.image) && tasks.contains(&job.task) {
                 let due = job.image.due().unwrap_or_default();
-                waiting.push((*id, Image { queue: super::queued(due), ..job.image.clone() }));
+                waiting.push((*id, Image { queue: queued(due), ..job.image.clone() }));
             }
         }
         if freed != waiting.len() as u64 {
@@ -109,8 +106,4 @@ impl Desk<'_> {
         }
         Ok(freed)
     }
-}
-
-fn at_once_unpark(desk: &Desk<'_>, tasks: &[mainspring_model::TaskCode]) -> Answer<u64> {
-    super::at_once(desk.world.store.unpark(tasks.to_vec()))
 }
