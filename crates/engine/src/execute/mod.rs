@@ -35,13 +35,17 @@ pub(crate) fn start(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim) {
 }
 
 /// The pool's policy CALLER_RUNS: the submitter waits as if it did the work itself. It may go away; the job runs on.
+/// The slot may go on to further jobs, and the submitter does not wait for those.
 pub(crate) async fn run_for_caller(core: &Arc<Core>, claim: Claim) {
     let Some(pool) = core.pools.get(&claim.pool) else { return };
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    let slot = run_slot(core.clone(), pool, claim);
+    let runner = core.clone();
     core.spawn_body(async move {
-        slot.await;
+        let slot = run_one(&runner, &pool, claim).await;
         drop(ended);
+        if slot == Slot::Kept {
+            go_on(runner, pool).await;
+        }
     });
     let _ = end.await;
 }
@@ -55,14 +59,19 @@ enum Slot {
 }
 
 async fn run_slot(core: Arc<Core>, pool: Arc<Pool>, first: Claim) {
-    let mut claim = first;
-    while run_one(&core, &pool, claim).await == Slot::Kept {
-        match free_slot(&core, &pool) {
-            Some(next) => claim = next,
-            None => return,
-        }
+    if run_one(&core, &pool, first).await == Slot::Kept {
+        go_on(core, pool).await;
+    }
+}
+
+/// Job after job, as long as there are due ones.
+async fn go_on(core: Arc<Core>, pool: Arc<Pool>) {
+    while let Some(next) = free_slot(&core, &pool) {
         // Short bodies never wait, so the loop itself has to let others on.
         tokio::task::consume_budget().await;
+        if run_one(&core, &pool, next).await == Slot::Gone {
+            return;
+        }
     }
 }
 
