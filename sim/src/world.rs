@@ -90,8 +90,8 @@ pub(crate) struct World {
 
 /// The first number of a wish that is a probe.
 const PROBES_FROM: u32 = 1_000_000;
-/// For those who still ask when the faults stop.
-const LAST_ANSWERS: Duration = Duration::from_secs(90);
+/// For those who still ask when the faults stop: one after the other, and some wait for a body each time.
+const LAST_ANSWERS: Duration = Duration::from_secs(1_800);
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 
 pub fn run(seed: u64, options: Options) -> Report {
