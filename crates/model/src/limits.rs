@@ -62,6 +62,11 @@ pub const POOL_CONCURRENCY_DEFAULT: u32 = 64;
 pub const POOL_CONCURRENCY_MAX: u32 = 10_000;
 pub const POOLS_MAX: usize = 200;
 
+/// Places that a full memory keeps for urgent jobs (high and critical), beside its capacity.
+pub const fn urgent_places(queue_capacity: u32) -> u32 {
+    queue_capacity / 8 + 1
+}
+
 /// Claims happen this long before a job is due, so that it can start on its instant.
 pub const CLAIM_AHEAD_MS: i64 = 1_000;
 /// Jobs taken by one claim.

@@ -101,7 +101,7 @@ impl Pool {
         }
         let is_urgent = priority < Priority::Normal;
         let capacity = state.settings.queue_capacity;
-        let places = if is_urgent { capacity.saturating_add(capacity / 8 + 1) } else { capacity };
+        let places = if is_urgent { capacity.saturating_add(limits::urgent_places(capacity)) } else { capacity };
         let full = state.held() + state.reserved >= places;
         if full && state.settings.when_full != WhenFull::Spill {
             return Place::Full(state.settings.when_full);
