@@ -175,6 +175,8 @@ fn dev_16_the_orphan_that_blocks_its_own_successor() {
     server.wait_for(&first, "EXECUTING", s(5));
     let refused = server.post("/jobs", &sync);
     assert_eq!((refused.status, refused.body["duplicate"].as_bool()), (200, Some(true)));
+    let shown = server.job(&first);
+    assert!(shown["duplicates"] == 1 && shown["lastDuplicate"].is_string(), "a refused submit is not seen: {shown}");
     server.kill();
     let server = Server::start(dir.path());
     let clock = stopwatch();

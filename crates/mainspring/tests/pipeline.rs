@@ -37,6 +37,9 @@ on_every_store!(
     a_full_pool_spills_to_the_store_and_loses_nothing,
     a_full_pool_refuses_when_it_is_told_to,
     a_full_pool_can_make_the_caller_run_the_job,
+    a_full_pool_holds_a_caller_for_its_own_job_only,
+    a_bulk_submit_whose_caller_goes_away_leaves_nothing_undone,
+    a_job_without_a_handler_waits_until_there_is_one,
     a_paused_pool_starts_nothing,
     a_delayed_job_is_never_early,
     a_cancelled_job_stops_its_body,
@@ -170,7 +173,9 @@ async fn a_blocking_body_that_ignores_its_deadline_is_a_zombie_and_its_slot_is_r
     let (end_of_spin, spinning) = std::sync::mpsc::sync_channel::<()>(1);
     let spinning = std::sync::Mutex::new(spinning);
     let jobs = jobs
-        .blocking("spin", move |_: Context, (): ()| drop(spinning.lock().expect("alone").recv()))
+        .blocking("spin", move |_: Context, (): ()| {
+            let _ = spinning.lock().expect("alone").recv();
+        })
         .handler("ok", async |_: Context, (): ()| ())
         .pool("default", 1)
         .start()
@@ -265,6 +270,92 @@ async fn a_full_pool_can_make_the_caller_run_the_job(jobs: Builder) {
         within(jobs.wait(id)).await.expect("known");
     }
     jobs.stop(Duration::from_secs(1)).await;
+}
+
+async fn a_full_pool_holds_a_caller_for_its_own_job_only(jobs: Builder) {
+    let (jobs, go) = gated(jobs, WhenFull::CallerRuns).await;
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        others.push(jobs.submit("gated", &()).await.expect("stored").id); // one runs, two wait
+    }
+    let own = jobs.submit("gated", &());
+    let (own, ()) = tokio::join!(within(own.into_future()), async {
+        while jobs.engine().pools().await.expect("read")[0].running < 2 {
+            tokio::task::yield_now().await;
+        }
+        go.add_permits(2); // the first body and the caller's; the others still wait
+    });
+    own.expect("the caller is let go when its own attempt has ended");
+    go.add_permits(2);
+    for id in others {
+        within(jobs.wait(id)).await.expect("known");
+    }
+    jobs.stop(LIMIT).await;
+}
+
+async fn a_bulk_submit_whose_caller_goes_away_leaves_nothing_undone(jobs: Builder) {
+    let jobs = jobs.handler("ok", async |_: Context, _: u32| ()).start().await.expect("starts");
+    for round in 0..20_u32 {
+        let items: Vec<Item> = (0..200).map(|n| Item::new(&(round * 200 + n)).expect("JSON")).collect();
+        let submit = jobs.submit_many("ok", items);
+        // Polled a few times, then dropped: somewhere in the middle.
+        let mut submit = Box::pin(submit);
+        for _ in 0..=round {
+            let _ = futures_poll(submit.as_mut()).await;
+        }
+    }
+    let idle = async {
+        loop {
+            let pool = jobs.engine().pools().await.expect("read").remove(0);
+            if pool.running == 0 && pool.held == 0 && pool.queued.jobs == 0 && no_live_jobs(&jobs).await {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(idle).await;
+    let more: Vec<Item> = (0..5_000).map(|n| Item::new(&n).expect("JSON")).collect();
+    for answer in within(jobs.submit_many("ok", more)).await.expect("a task") {
+        within(jobs.wait(answer.expect("stored").id)).await.expect("known");
+    }
+    jobs.stop(LIMIT).await;
+}
+
+async fn futures_poll<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    std::future::poll_fn(|context| match future.as_mut().poll(context) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
+}
+
+async fn no_live_jobs(jobs: &Mainspring) -> bool {
+    let filter = mainspring::JobFilter { status: vec![JobStatus::Pending], ..mainspring::JobFilter::default() };
+    jobs.engine().jobs(filter, 1, None).await.expect("read").items.is_empty()
+}
+
+async fn a_job_without_a_handler_waits_until_there_is_one(jobs: Builder) {
+    let jobs = jobs.handler("known", async |_: Context, (): ()| ()).task("other", |task| task).start().await;
+    let jobs = jobs.expect("starts");
+    let receipt = jobs.submit("other", &()).await.expect("stored");
+    let reason = || async {
+        let job = jobs.job(receipt.id).await.expect("known");
+        jobs.engine().wait_reason(&job).map(|reason| reason.as_str())
+    };
+    let parked = async {
+        while reason().await != Some("NO_HANDLER") {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(parked).await;
+    let code: mainspring::TaskCode = "other".parse().expect("a code");
+    let task = jobs.engine().task(&code).await.expect("known");
+    let mut definition = task.definition.clone();
+    definition.handler = "known".parse().expect("a name");
+    jobs.engine().update_task(&code, task.version, definition, "test").await.expect("written");
+    let end = within(jobs.wait(receipt.id)).await.expect("known");
+    assert_eq!(end.status, JobStatus::Success, "{end:?}");
+    jobs.stop(LIMIT).await;
 }
 
 async fn a_paused_pool_starts_nothing(jobs: Builder) {

@@ -92,6 +92,9 @@ pub struct Job {
     pub lost_count: u32,
     /// Bodies so far.
     pub attempts: u32,
+    /// Submits that came with its key and were answered with this job; the last one's time.
+    pub duplicates: u32,
+    pub last_duplicate: Option<Timestamp>,
     pub fence: Fence,
     /// When it was asked to run.
     pub execute_time: Timestamp,

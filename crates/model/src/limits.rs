@@ -25,6 +25,8 @@ pub const ERROR_CHARS_MAX: usize = 4_000;
 /// One attempt's output: its beginning and its end are kept, what lies between is counted.
 pub const OUTPUT_HEAD_BYTES_MAX: usize = 768 * 1024;
 pub const OUTPUT_TAIL_BYTES_MAX: usize = 256 * 1024;
+/// One word of progress, as JSON.
+pub const PROGRESS_CHARS_MAX: usize = 2_000;
 /// One line of output; a longer one is cut into several.
 pub const OUTPUT_LINE_BYTES_MAX: usize = 16 * 1024;
 

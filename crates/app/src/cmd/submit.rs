@@ -54,7 +54,8 @@ pub(crate) async fn run(args: Submit, client: &Client, format: Format) -> Result
     }
     let id = receipt["id"].as_str().unwrap_or_default();
     if format == Format::Table {
-        print::out(&format!("job {id} is stored; waiting for its end\n"))?;
+        let what = if receipt["duplicate"] == true { "has this key already" } else { "is stored" };
+        print::out(&format!("job {id} {what}; waiting for its end\n"))?;
     }
     let job = wait_for_end(client, id).await?;
     print::object(format, &job, &["status", "resultSummary", "errorMsg", "startTime", "finishTime"])?;

@@ -88,6 +88,8 @@ impl Around {
             max_retry: job.max_retry,
             lost_count: job.lost_count,
             attempts: job.attempts,
+            duplicates: job.duplicates,
+            last_duplicate: job.last_duplicate,
             fence: job.fence.0,
             execute_time: job.execute_time,
             next_retry_time: job.next_retry_time,

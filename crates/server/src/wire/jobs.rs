@@ -114,6 +114,10 @@ pub struct Job {
     pub lost_count: u32,
     /// Bodies so far.
     pub attempts: u32,
+    /// Submits that came with its key and were answered with this job.
+    pub duplicates: u32,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_duplicate: Option<Timestamp>,
     /// Grows with every claim.
     pub fence: i64,
     #[schema(value_type = String, format = DateTime)]

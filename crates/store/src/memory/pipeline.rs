@@ -27,7 +27,9 @@ impl Data {
         }
         if let Some(biz_id) = &new.biz_id {
             let key = (biz_id.clone(), new.task.clone());
-            if let Some(first) = self.keys.get(&key).and_then(|id| self.records.get(id)) {
+            if let Some(first) = self.keys.get(&key).and_then(|id| self.records.get_mut(id)) {
+                first.job.duplicates += 1;
+                first.job.last_duplicate = Some(new.create_time);
                 return Submitted::Duplicate {
                     id: first.job.id,
                     status: first.job.status,
@@ -280,6 +282,8 @@ fn new_record(new: &NewJob) -> Job {
         max_retry: new.max_retry,
         lost_count: 0,
         attempts: 0,
+        duplicates: 0,
+        last_duplicate: None,
         fence: mainspring_model::Fence(i64::from(new.claim)),
         execute_time: new.execute_time,
         next_retry_time: None,

@@ -100,6 +100,8 @@ impl JobRow {
             max_retry: c.count()?,
             lost_count: c.count()?,
             attempts: c.count()?,
+            duplicates: c.count()?,
+            last_duplicate: c.opt_time()?,
             fence: Fence(c.take()?),
             execute_time: c.time()?,
             next_retry_time: c.opt_time()?,

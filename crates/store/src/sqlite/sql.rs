@@ -30,6 +30,7 @@ statements! {
     DEAD_JOBS = "dead_jobs";
     DEAD_JOBS_OF_TASK = "dead_jobs_of_task";
     JOB_DUE_NOW = "job_due_now";
+    JOB_DUPLICATE = "job_duplicate";
     JOB_END_BY_PERSON = "job_end_by_person";
     JOB_END_READ = "job_end_read";
     JOB_EXISTS = "job_exists";

@@ -90,9 +90,11 @@ impl<'j> Batch<'_, 'j> {
             return Ok(Some(Submitted::Stored));
         }
         let duplicate = first_job(self.conn, JobId(first), job.payload.as_deref())?;
-        if duplicate.is_none() {
-            self.conn.prepare_cached(sql::KEY_MOVE)?.execute(key)?;
-        }
+        let counted = match &duplicate {
+            Some(_) => (sql::JOB_DUPLICATE, params![first, job.create_time.as_ms()]),
+            None => (sql::KEY_MOVE, key),
+        };
+        self.conn.prepare_cached(counted.0)?.execute(counted.1)?;
         Ok(duplicate)
     }
 

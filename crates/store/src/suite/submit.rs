@@ -36,6 +36,8 @@ pub async fn a_second_job_with_the_same_key_is_a_duplicate(world: &World) {
     ];
     assert_eq!(answers, expect);
     assert_eq!(world.store.job(JobId(2)).await.expect("reads"), None);
+    let first = world.job(1).await;
+    assert_eq!((first.duplicates, first.last_duplicate.is_some()), (2, true), "an answered submit is seen");
 }
 
 pub async fn a_live_key_is_free_once_its_job_is_final(world: &World) {

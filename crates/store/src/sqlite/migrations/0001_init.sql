@@ -53,6 +53,8 @@ CREATE TABLE async_task (
     max_retry       INTEGER NOT NULL,
     lost_count      INTEGER NOT NULL DEFAULT 0,
     attempts        INTEGER NOT NULL DEFAULT 0,
+    duplicates      INTEGER NOT NULL DEFAULT 0,
+    last_duplicate  INTEGER,
     fence           INTEGER NOT NULL,
     execute_time    INTEGER NOT NULL,
     next_retry_time INTEGER,

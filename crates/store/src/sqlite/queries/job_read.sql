@@ -1,6 +1,7 @@
 -- The whole record of a job and where it stands. Called by job, jobs and operate.
 -- Primary keys of async_task and job_queue.
 SELECT t.task_code, t.biz_id, t.task_status, t.retry_count, t.max_retry, t.lost_count, t.attempts,
+       t.duplicates, t.last_duplicate,
        max(t.fence, ifnull(q.fence, 0)), t.execute_time, t.next_retry_time, t.start_time, t.finish_time, t.timeout_ms,
        t.pool, t.priority, t.trigger_type, t.fire_time, t.result_summary, t.error_msg, t.create_time, t.update_time,
        q.state, q.due, q.owner, t.payload_ref, t.payload, t.unique_mode, t.result_ref
