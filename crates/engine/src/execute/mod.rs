@@ -37,12 +37,10 @@ pub(crate) fn start(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim) {
 
 /// The same, for somebody who waits for the end of this one attempt.
 pub(crate) fn start_for(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim, ended: oneshot::Sender<()>) {
-    let core_in_task = core.clone();
+    let runner = core.clone();
     core.spawn_body(async move {
-        if run_one(&core_in_task, &pool, claim, Some(ended)).await == Slot::Kept
-            && let Some(next) = free_slot(&core_in_task, &pool)
-        {
-            run_slot(core_in_task, pool, next).await;
+        if run_one(&runner, &pool, claim, Some(ended)).await == Slot::Kept {
+            go_on(runner, pool).await;
         }
     });
 }
@@ -56,14 +54,19 @@ enum Slot {
 }
 
 async fn run_slot(core: Arc<Core>, pool: Arc<Pool>, first: Claim) {
-    let mut claim = first;
-    while run_one(&core, &pool, claim, None).await == Slot::Kept {
-        match free_slot(&core, &pool) {
-            Some(next) => claim = next,
-            None => return,
-        }
+    if run_one(&core, &pool, first, None).await == Slot::Kept {
+        go_on(core, pool).await;
+    }
+}
+
+/// Job after job, as long as there are due ones.
+async fn go_on(core: Arc<Core>, pool: Arc<Pool>) {
+    while let Some(next) = free_slot(&core, &pool) {
         // Short bodies never wait, so the loop itself has to let others on.
         tokio::task::consume_budget().await;
+        if run_one(&core, &pool, next, None).await == Slot::Gone {
+            return;
+        }
     }
 }
 
