@@ -215,7 +215,9 @@ impl Ghost {
     pub(crate) fn allow(&mut self, pool: &PoolSettings) {
         let ceiling = self.ceilings.entry(pool.name.clone()).or_default();
         ceiling.concurrency = ceiling.concurrency.max(pool.concurrency);
-        ceiling.capacity = ceiling.capacity.max(pool.queue_capacity);
+        // Urgent jobs have a few places more.
+        let places = pool.queue_capacity + pool.queue_capacity / 8 + 1;
+        ceiling.capacity = ceiling.capacity.max(places);
         ceiling.callers_run |= pool.when_full == WhenFull::CallerRuns;
     }
 

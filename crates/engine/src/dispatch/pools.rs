@@ -1,7 +1,8 @@
 //! A pool on this node: its slots, and the jobs it holds in memory.
 //!
 //! **Invariant:** `running` ≤ concurrency after every start; a lower limit takes effect as bodies end.
-//! **Invariant:** held + reserved ≤ queue capacity, whatever comes from submits and claims at the same time.
+//! **Invariant:** held + reserved ≤ queue capacity, and an eighth and one more for urgent jobs, whatever comes from
+//! submits and claims at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
