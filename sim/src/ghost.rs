@@ -7,7 +7,7 @@ use mainspring_model::job::QueueEntry;
 use mainspring_model::operations::JobOperation;
 use mainspring_model::{
     AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, TaskCode, TaskDefinition, Timestamp,
-    Unique,
+    Unique, limits,
 };
 use mainspring_store::{Held, PoolSettings, WhenFull};
 
@@ -216,7 +216,7 @@ impl Ghost {
         let ceiling = self.ceilings.entry(pool.name.clone()).or_default();
         ceiling.concurrency = ceiling.concurrency.max(pool.concurrency);
         // Urgent jobs have a few places more.
-        let places = pool.queue_capacity + pool.queue_capacity / 8 + 1;
+        let places = pool.queue_capacity + limits::urgent_places(pool.queue_capacity);
         ceiling.capacity = ceiling.capacity.max(places);
         ceiling.callers_run |= pool.when_full == WhenFull::CallerRuns;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mainspring_model::operations::JobOperation;
 use mainspring_model::time::Clock;
-use mainspring_model::{JobId, TaskCode, limits};
+use mainspring_model::{JobId, TaskCode};
 use mainspring_store::PoolSettings;
 
 use crate::locked;
@@ -104,7 +104,7 @@ async fn look(world: &World, running: &Running) {
         let name = view.settings.name.clone();
         let ceiling = locked(&world.ghost).ceilings.get(&name).copied().unwrap_or_default();
         let too_many = view.running > ceiling.concurrency && !ceiling.callers_run;
-        if too_many || view.held > ceiling.capacity + limits::urgent_places(ceiling.capacity) {
+        if too_many || view.held > ceiling.capacity {
             let detail = format!("pool {name} runs {} and holds {}, at most {ceiling:?}", view.running, view.held);
             world.violate("INV-4", detail);
         }
