@@ -90,9 +90,10 @@ pub enum Submitted {
         id: JobId,
         status: JobStatus,
         execute_time: Timestamp,
+        /// Also when the first job's payload is lost: then nobody can say that it is the same.
         payload_differs: bool,
     },
-    /// The task was deleted or disabled in the meantime.
+    /// The task was deleted or disabled in the meantime, or the job that has the key cannot be read.
     Refused(mainspring_model::Refused),
 }
 
@@ -218,6 +219,9 @@ pub enum Settled {
     AlreadyApplied,
     /// The fence is gone: somebody else owns or ended the job. Kept as a DISCARDED attempt, nothing else changed.
     Lost,
+    /// What is stored of the attempt cannot be read (a newer version wrote it, or it is damaged): discarded without a
+    /// trace, for no repetition would end otherwise.
+    Unreadable,
 }
 
 // ---- tasks ----

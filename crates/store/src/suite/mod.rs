@@ -10,7 +10,7 @@ pub mod finish;
 pub mod lists;
 pub mod rescue;
 pub mod submit;
-mod world;
+pub(crate) mod world;
 
 use std::any::Any;
 use std::sync::Arc;
