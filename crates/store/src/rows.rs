@@ -1,5 +1,6 @@
 //! The shapes that cross the seam between the engine and a store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring_model::decide::Decision;
@@ -276,7 +277,7 @@ pub struct JobFilter {
     pub task: Option<TaskCode>,
     /// Empty: all.
     pub status: Vec<JobStatus>,
-    /// Finds the jobs that have the key: those that had it while they were live and freed it are not found by it.
+    /// Finds the jobs that came with the key, also those that have ended and freed it.
     pub biz_id: Option<BizId>,
     pub pool: Option<PoolName>,
     pub trigger: Option<Trigger>,
@@ -321,6 +322,21 @@ pub struct DeadJob {
 pub struct LiveCount {
     pub jobs: u64,
     pub capped: bool,
+}
+
+/// Live jobs of all tasks, from one bounded pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveJobs {
+    /// Tasks that were met, and how often.
+    pub by_task: BTreeMap<TaskCode, u64>,
+    /// The pass ended at its bound: each number is "at least", that of a task which was not met too.
+    pub capped: bool,
+}
+
+impl LiveJobs {
+    pub fn of(&self, task: &TaskCode) -> LiveCount {
+        LiveCount { jobs: self.by_task.get(task).copied().unwrap_or(0), capped: self.capped }
+    }
 }
 
 /// Numbers for people and for `verify`, per pool.

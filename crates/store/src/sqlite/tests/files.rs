@@ -155,6 +155,8 @@ async fn planted_damage_is_found_by_verify() {
     check("UPDATE async_task SET fence = 0; UPDATE job_queue SET fence = 0", "INV-5").await;
     check("INSERT INTO job_queue VALUES (1, 'mail.send', 'default', 2, 0, 9, NULL, 0, 0, NULL)", "INV-8").await;
     check("DELETE FROM job_queue", "INV-24").await;
+    check("UPDATE job_queue SET owner = NULL WHERE state = 2", "INV-24").await;
+    check("UPDATE job_queue SET state = 1, owner = 5 WHERE state = 0", "INV-24").await;
     check("UPDATE async_task SET trigger_type = 1, fire_time = 5", "INV-13").await;
     check("UPDATE async_task SET lost_count = 9 WHERE id = 1", "INV-18").await;
     check("UPDATE task_execution_log SET execute_status = 3; UPDATE async_task SET max_retry = -1", "INV-18").await;
