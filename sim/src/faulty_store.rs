@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainspring_model::time::Clock;
-use mainspring_model::{
-    Attempt, AttemptId, Incarnation, Job, JobId, PoolName, Task, TaskCode, TaskDefinition, Timestamp,
-};
+use mainspring_model::{Attempt, AttemptId, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp};
 use mainspring_store::{
-    ClaimRequest, Claimed, DeadJob, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, NewJob, NewNode, NodeRow,
-    Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TaskChange, Trouble, Violation,
+    ClaimRequest, Claimed, DeadJob, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode,
+    NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Settled, Settlement, Started, Store,
+    StoreError, StoreInfo, Submitted, TaskChange, Trouble, Violation,
 };
 
 use crate::link::Link;
@@ -283,8 +281,8 @@ impl Store for FaultyStore {
         self.call("operate", move |desk| desk.operate(operate)).await
     }
 
-    async fn attempts_of_job(&self, id: JobId, limit: u32) -> Answer<Vec<Attempt>> {
-        self.read("attempts_of_job", self.store().attempts_of_job(id, limit)).await
+    async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Answer<Page<Attempt>> {
+        self.read("attempts_of_job", self.store().attempts_of_job(id, limit, cursor)).await
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Answer<Page<Attempt>> {
@@ -307,12 +305,12 @@ impl Store for FaultyStore {
         self.read("live_jobs_of_task", self.store().live_jobs_of_task(code, cap)).await
     }
 
-    async fn backlog(&self, cap: u32) -> Answer<Vec<PoolBacklog>> {
-        self.read("backlog", self.store().backlog(cap)).await
+    async fn live_jobs(&self, cap: u32) -> Answer<LiveJobs> {
+        self.read("live_jobs", self.store().live_jobs(cap)).await
     }
 
-    async fn earliest_due(&self, pool: &PoolName) -> Answer<Option<Timestamp>> {
-        self.read("earliest_due", self.store().earliest_due(pool)).await
+    async fn backlog(&self, cap: u32) -> Answer<Vec<PoolBacklog>> {
+        self.read("backlog", self.store().backlog(cap)).await
     }
 
     async fn verify(&self) -> Answer<Vec<Violation>> {

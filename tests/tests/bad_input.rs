@@ -1,10 +1,12 @@
 //! Bad input and bad disks: each gets a clear error, and nothing is lost.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use mainspring_e2e::{Options, Server, binary, eventually};
+use mainspring_e2e::{Answer, Options, Server, binary, eventually};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -215,4 +217,113 @@ fn a_read_only_disk_is_named_and_loses_nothing() {
     let server = Server::start(dir.path());
     server.wait_for(&waits, "SUCCESS", LIMIT);
     server.kill();
+}
+
+/// System calls of a running server fail, until this is dropped.
+struct Failing(Child);
+
+impl Failing {
+    fn inject(server: &Server, calls: &str, error: &str) -> Failing {
+        let what = format!("inject={calls}:error={error}");
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &what]);
+        strace.args(["-p", &server.pid().to_string()]).stderr(Stdio::piped());
+        let mut strace = strace.spawn().expect("strace is installed (cargo xtask test installs it)");
+        let said = BufReader::new(strace.stderr.take().expect("piped")).lines().next();
+        let said = said.and_then(Result::ok).unwrap_or_default();
+        assert!(said.contains("attached"), "this test traces a process and needs the right to do so: {said}");
+        Failing(strace)
+    }
+}
+
+impl Drop for Failing {
+    /// At this signal strace lets go of the server. It holds every thread of it: killed, it would take it along.
+    fn drop(&mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.0.id()).expect("a pid")).expect("not zero");
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// Submits with keys while writing fails. Which were acknowledged, which hang.
+fn submit_keyed(server: &Server, keys: std::ops::Range<u32>) -> (Vec<u32>, Vec<u32>) {
+    let job = |key: &u32| json!({"task": "ok", "delay": "1h", "bizId": format!("key-{key}")});
+    let outcomes: Vec<(u32, Answer)> = std::thread::scope(|scope| {
+        let calls: Vec<_> = keys.map(|key| (key, scope.spawn(move || server.post("/jobs", &job(&key))))).collect();
+        calls.into_iter().map(|(key, call)| (key, call.join().expect("it is answered"))).collect()
+    });
+    let (mut acknowledged, mut open) = (Vec::new(), Vec::new());
+    for (key, answer) in outcomes {
+        match answer.status {
+            200 | 201 => acknowledged.push(key),
+            503 | 507 => {
+                assert!(answer.retry_after.is_some(), "nobody is told when to come back: {answer:?}");
+                open.push(key);
+            }
+            _ => panic!("neither stored nor unavailable: {answer:?}"),
+        }
+    }
+    (acknowledged, open)
+}
+
+/// One job for each key that was acknowledged, at most one for each other one.
+#[track_caller]
+fn assert_stored(server: &Server, acknowledged: &[u32], open: &[u32]) {
+    let jobs_of = |key: u32| {
+        let found = server.get(&format!("/jobs?bizId=key-{key}"));
+        found.body["items"].as_array().unwrap_or_else(|| panic!("no list: {found:?}")).len()
+    };
+    for key in acknowledged {
+        assert_eq!(jobs_of(*key), 1, "acknowledged job {key}");
+    }
+    for key in open {
+        assert!(jobs_of(*key) <= 1, "job {key} was stored twice");
+    }
+}
+
+/// Writing fails under a server at work: it says so, stays, recovers by itself and loses nothing.
+fn survives(calls: &str, error: &str) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut server = Server::start(dir.path());
+    server.task("ok", "probe.ok", &json!({}));
+    server.task("slow", "probe.sleep", &json!({}));
+    let (mut acknowledged, open) = submit_keyed(&server, 0..20);
+    assert!(open.is_empty(), "nothing fails yet: {open:?}");
+    let first = server.submit(&json!({"task": "slow", "payload": {"ms": 1_500}}));
+    server.wait_for(&first, "EXECUTING", LIMIT);
+
+    let failing = Failing::inject(&server, calls, error);
+    let (stored, open) = submit_keyed(&server, 20..40);
+    assert!(stored.is_empty(), "acknowledged and cannot have been written: {stored:?}");
+    eventually(LIMIT, "the server says that it is not ready", || server.get("/readyz").status == 503);
+    let problems = server.get("/readyz").body["problems"].to_string();
+    assert!(problems.contains("takes no writes"), "{problems}");
+    assert_eq!(server.get(&format!("/jobs/{first}")).status, 200, "reading lives");
+    assert!(server.is_alive(), "it crashed\n{}", server.log());
+    drop(failing);
+
+    eventually(LIMIT, "it is ready again without a restart", || server.get("/readyz").status == 200);
+    server.wait_for(&first, "SUCCESS", LIMIT);
+    assert_eq!(server.witness().starts_of(&first).len(), 1, "the outcome waited in memory");
+    assert_stored(&server, &acknowledged, &open);
+    let (again, still_open) = submit_keyed(&server, 20..40);
+    assert!(still_open.is_empty(), "{still_open:?}");
+    acknowledged.extend(again);
+    let server = server.restart();
+    assert_stored(&server, &acknowledged, &[]);
+    assert_eq!(server.status_of(&first), "SUCCESS");
+    server.kill();
+    let mut verify = Command::new(binary());
+    let verified = verify.args(["verify", "--data-dir"]).arg(dir.path().join("data")).output();
+    assert_refused(&verified.expect("it can be started"), 0, &[]);
+}
+
+#[test]
+fn a_disk_that_turns_read_only_under_a_running_server_loses_nothing() {
+    survives("pwrite64,pwritev,ftruncate,fallocate", "EROFS");
+}
+
+#[test]
+fn a_failing_sync_acknowledges_nothing_and_loses_nothing() {
+    survives("fsync,fdatasync", "EIO");
 }

@@ -52,6 +52,11 @@ pub use mainspring_model::{
 };
 pub use mainspring_store::{JobEnd, JobFilter, PoolSettings, WhenFull, clock};
 
+/// The code of the guide for handlers is compiled with this crate's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/handlers.md")]
+pub struct HandlersGuide;
+
 /// What most programs need.
 pub mod prelude {
     pub use crate::{Context, Item, Mainspring, Unique, Verdict};

@@ -39,7 +39,7 @@ async fn a_job_runs_and_its_result_is_kept(jobs: Builder) {
     let job = jobs.job(receipt.id).await.expect("known");
     assert_eq!((job.retry_count, job.attempts), (0, 1));
     assert!(job.start_time >= Some(job.execute_time), "never early");
-    let attempts = jobs.engine().store().attempts_of_job(receipt.id, 10).await.expect("read");
+    let attempts = jobs.engine().store().attempts_of_job(receipt.id, 10, None).await.expect("read").items;
     assert_eq!(attempts.len(), 1);
     assert!(jobs.engine().store().verify().await.expect("read").is_empty());
     jobs.stop(LIMIT).await;
@@ -91,7 +91,7 @@ async fn failures_are_retried_until_they_are_spent(jobs: Builder) {
     assert_eq!(calls.load(Ordering::Relaxed), 4, "1 + 3 bodies");
     let dead = jobs.engine().store().dead_jobs(None, 10, None).await.expect("read");
     assert_eq!(dead.items.len(), 1);
-    let attempts = jobs.engine().store().attempts_of_job(receipt.id, 10).await.expect("read");
+    let attempts = jobs.engine().store().attempts_of_job(receipt.id, 10, None).await.expect("read").items;
     let mut numbers: Vec<u32> = attempts.iter().map(|attempt| attempt.number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2, 3, 4]);
@@ -256,7 +256,7 @@ async fn output_and_progress_are_kept_with_the_attempt(jobs: Builder) {
     let receipt = jobs.submit("talk", &()).await.expect("stored");
     within(jobs.wait(receipt.id)).await.expect("known");
     let store = jobs.engine().store();
-    let attempt = store.attempts_of_job(receipt.id, 1).await.expect("read").remove(0);
+    let attempt = store.attempts_of_job(receipt.id, 1, None).await.expect("read").items.remove(0);
     let id = mainspring::AttemptId { job: attempt.job, fence: attempt.fence };
     let said = store.output(id, None, 100).await.expect("read");
     let texts: Vec<&str> = said.iter().map(|chunk| chunk.text.as_str()).collect();

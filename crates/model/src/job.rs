@@ -92,7 +92,8 @@ pub struct Job {
     pub lost_count: u32,
     /// Bodies so far.
     pub attempts: u32,
-    /// Submits that came with its key and were answered with this job; the last one's time.
+    /// Submits that came with its key and were answered with this job, at least: one that was repeated after an unknown
+    /// outcome counts again. And the last one's time.
     pub duplicates: u32,
     pub last_duplicate: Option<Timestamp>,
     pub fence: Fence,

@@ -20,11 +20,20 @@ pub fn check(text: &str) -> Result<(), Refused> {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         return Err(Refused::field("payload", "NOT_JSON", format!("the payload is not JSON: {error}")));
     }
-    if text.contains("\\u0000") || text.contains('\0') {
+    if holds_nul(text) {
         let detail = "the payload holds a NUL character, which not every database can store";
         return Err(Refused::field("payload", "NUL", detail));
     }
     Ok(())
+}
+
+/// `\u0000` in JSON that has been read: one whose backslash is escaped itself (`\\u0000`) is six harmless characters.
+fn holds_nul(text: &str) -> bool {
+    let is_escape = |(at, _): (usize, &str)| {
+        let backslashes = text.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        backslashes % 2 == 0
+    };
+    text.contains('\0') || text.match_indices("\\u0000").any(is_escape)
 }
 
 fn depth(text: &str) -> usize {
@@ -64,7 +73,13 @@ mod tests {
         check_code("", "NOT_JSON");
         check_code("{", "NOT_JSON");
         check_code("{} {}", "NOT_JSON");
-        check_code("\"\\u0000\"", "NUL");
+        check_code(r#""\u0000""#, "NUL");
+        check_code(r#""\\u0000""#, "ok");
+        check_code(r#""\\\u0000""#, "NUL");
+        check_code(r#""\\u0000\\\u0000""#, "NUL");
+        check_code(r#""\\u0000 \\\\u0000""#, "ok");
+        check_code(r#"{"a\u0000": 1}"#, "NUL");
+        check_code("\"\0\"", "NOT_JSON");
         check_code(&("[".repeat(64) + &"]".repeat(64)), "ok");
         check_code(&("[".repeat(65) + &"]".repeat(65)), "TOO_DEEP");
         check_code(&"[".repeat(200_000), "TOO_DEEP");

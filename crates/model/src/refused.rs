@@ -57,6 +57,7 @@ codes! {
     TaskRunning = "TASK_RUNNING", 409, "The task is running";
     VersionConflict = "VERSION_CONFLICT", 409, "Somebody else changed it";
     OperationNotAllowed = "OPERATION_NOT_ALLOWED", 409, "Not allowed in this state";
+    JobUnreadable = "JOB_UNREADABLE", 409, "The stored job cannot be read";
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "The payload is too large";
     BacklogFull = "BACKLOG_FULL", 429, "Too much work is waiting";
     Stopping = "STOPPING", 503, "The node is stopping";

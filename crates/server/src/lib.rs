@@ -15,6 +15,7 @@ mod nearest;
 mod openapi;
 mod page;
 mod path;
+mod pressed;
 pub mod problem;
 mod query;
 mod serve;

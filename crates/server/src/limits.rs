@@ -37,14 +37,15 @@ pub const FOLLOW_KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub const OUTPUT_CHUNKS_MAX: u32 = 1_000;
 /// Live jobs of a task are counted up to here for its status.
 pub const LIVE_JOBS_COUNTED: u32 = 1_000;
-/// Attempts of one job in one answer; losses and snoozes can make many.
-pub const ATTEMPTS_OF_JOB_MAX: u32 = product::PAGE_SIZE_MAX;
+/// Jobs in the queue that a list of tasks looks at, for all of its tasks together: some ten milliseconds.
+pub const LIVE_JOBS_SCANNED: u32 = 100_000;
 
 /// The name that a caller gives itself in `X-Requested-By`.
 pub const REQUESTED_BY_CHARS_MAX: usize = 60;
 /// Becomes part of a business key (`manual@<requestId>`).
 pub const REQUEST_ID_CHARS_MAX: usize = 100;
-/// Operations whose request ids are remembered, so that a repeat is recognized.
+/// Operations whose request ids are remembered, so that a repeat is recognized. For so long, and so many of them.
+pub const REQUEST_ID_KEPT_MS: i64 = 10 * 60 * 1_000;
 pub const REQUEST_IDS_MAX: usize = 10_000;
 
 const _: () = assert!(product::PAYLOAD_BYTES_MAX < BODY_BYTES_MAX && BODY_BYTES_MAX < BATCH_BYTES_MAX);

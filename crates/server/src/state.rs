@@ -1,8 +1,7 @@
 //! What the handlers of requests share.
 
-use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mainspring_engine::Engine;
@@ -10,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits;
+use crate::pressed::Pressed;
 
 #[derive(Debug, Clone)]
 pub struct AppState {
@@ -80,35 +80,5 @@ impl AppState {
     pub(crate) fn next_bug_id(&self) -> String {
         let number = self.shared.bugs.fetch_add(1, Ordering::Relaxed);
         format!("{:x}-{number}", self.engine.clock().now().as_ms())
-    }
-}
-
-/// The request ids of operations that were carried out by this process, the oldest forgotten first. (Ids of triggers
-/// are kept by the store, for they make jobs.)
-#[derive(Debug, Default)]
-pub(crate) struct Pressed(Mutex<PressedInner>);
-
-#[derive(Debug, Default)]
-struct PressedInner {
-    known: HashSet<Arc<str>>,
-    oldest_first: VecDeque<Arc<str>>,
-}
-
-impl Pressed {
-    pub(crate) fn contains(&self, key: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).known.contains(key)
-    }
-
-    pub(crate) fn remember(&self, key: &str) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key: Arc<str> = key.into();
-        if inner.known.insert(Arc::clone(&key)) {
-            inner.oldest_first.push_back(key);
-        }
-        if inner.oldest_first.len() > limits::REQUEST_IDS_MAX
-            && let Some(oldest) = inner.oldest_first.pop_front()
-        {
-            inner.known.remove(&oldest);
-        }
     }
 }

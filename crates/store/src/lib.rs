@@ -20,9 +20,7 @@ pub mod sqlite;
 pub mod suite;
 
 use async_trait::async_trait;
-use mainspring_model::{
-    Attempt, AttemptId, Incarnation, Job, JobId, PoolName, Task, TaskCode, TaskDefinition, Timestamp,
-};
+use mainspring_model::{Attempt, AttemptId, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp};
 
 pub use error::{OpenError, StoreError, Trouble};
 pub use memory::MemoryStore;
@@ -112,7 +110,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn job_end(&self, id: JobId) -> Result<Option<JobEnd>>;
     async fn operate(&self, operate: Operate) -> Result<Operated>;
     /// Newest first.
-    async fn attempts_of_job(&self, id: JobId, limit: u32) -> Result<Vec<Attempt>>;
+    async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>>;
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>>;
     async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>>;
     /// The chunks after `after`, in order.
@@ -122,9 +120,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     // ---- numbers and checks ----
     /// Looks at every job in the queue at worst: for one task that a person looks at, not for a list of tasks.
     async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount>;
+    /// Of all tasks, in one pass over at most `cap` jobs in the queue.
+    async fn live_jobs(&self, cap: u32) -> Result<LiveJobs>;
     /// Queued, started and parked jobs; those in a node's memory are the node's to count.
     async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>>;
-    async fn earliest_due(&self, pool: &PoolName) -> Result<Option<Timestamp>>;
     /// The invariants that can be seen in the database; empty when all hold.
     async fn verify(&self) -> Result<Vec<Violation>>;
 }

@@ -1,5 +1,6 @@
 //! The shapes that cross the seam between the engine and a store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring_model::decide::Decision;
@@ -90,9 +91,10 @@ pub enum Submitted {
         id: JobId,
         status: JobStatus,
         execute_time: Timestamp,
+        /// Also when the first job's payload is lost: then nobody can say that it is the same.
         payload_differs: bool,
     },
-    /// The task was deleted or disabled in the meantime.
+    /// The task was deleted or disabled in the meantime, or the job that has the key cannot be read.
     Refused(mainspring_model::Refused),
 }
 
@@ -218,6 +220,9 @@ pub enum Settled {
     AlreadyApplied,
     /// The fence is gone: somebody else owns or ended the job. Kept as a DISCARDED attempt, nothing else changed.
     Lost,
+    /// What is stored of the attempt cannot be read (a newer version wrote it, or it is damaged): discarded without a
+    /// trace, for no repetition would end otherwise.
+    Unreadable,
 }
 
 // ---- tasks ----
@@ -272,7 +277,7 @@ pub struct JobFilter {
     pub task: Option<TaskCode>,
     /// Empty: all.
     pub status: Vec<JobStatus>,
-    /// Finds the jobs that have the key: those that had it while they were live and freed it are not found by it.
+    /// Finds the jobs that came with the key, also those that have ended and freed it.
     pub biz_id: Option<BizId>,
     pub pool: Option<PoolName>,
     pub trigger: Option<Trigger>,
@@ -317,6 +322,21 @@ pub struct DeadJob {
 pub struct LiveCount {
     pub jobs: u64,
     pub capped: bool,
+}
+
+/// Live jobs of all tasks, from one bounded pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiveJobs {
+    /// Tasks that were met, and how often.
+    pub by_task: BTreeMap<TaskCode, u64>,
+    /// The pass ended at its bound: each number is "at least", that of a task which was not met too.
+    pub capped: bool,
+}
+
+impl LiveJobs {
+    pub fn of(&self, task: &TaskCode) -> LiveCount {
+        LiveCount { jobs: self.by_task.get(task).copied().unwrap_or(0), capped: self.capped }
+    }
 }
 
 /// Numbers for people and for `verify`, per pool.

@@ -228,6 +228,17 @@ pub(crate) fn refused_task(code: Code, task: &TaskCode) -> Refused {
     }
 }
 
+/// The first job is there, so a second one would be wrong, and what it has become cannot be told.
+#[cfg(feature = "sqlite")]
+pub(crate) fn refused_unreadable(task: &TaskCode, biz_id: Option<&BizId>) -> Refused {
+    let detail = match biz_id {
+        Some(biz_id) => format!("task `{task}` has a job of the key `{biz_id}`, and its row cannot be read"),
+        None => format!("what is stored of a job of task `{task}` cannot be read"),
+    };
+    Refused::new(Code::JobUnreadable, detail)
+        .hint("nothing was stored: have the server's log and `mainspring verify` looked at before you submit again")
+}
+
 /// Ends of a page: the cursor after its last item, when more may follow.
 pub(crate) fn next_cursor<T>(items: &mut Vec<T>, limit: u32, cursor_of: impl Fn(&T) -> String) -> Option<String> {
     let limit = limit as usize;

@@ -73,6 +73,9 @@ impl Desk<'_> {
                 (Settled::Lost, true, None) => {
                     self.violate("INV-22", format!("the settlement of the newest claim {id}-{fence} was refused"));
                 }
+                (Settled::Unreadable, _, _) => {
+                    self.violate("INV-7", format!("{id}-{fence} is discarded: nothing is damaged here"));
+                }
                 (Settled::Lost, _, _) => self.ghost.counts.late_settlements += 1,
             }
         }

@@ -104,7 +104,7 @@ impl Core {
     }
 
     async fn settled(&self, attempt: &LiveAttempt, settlement: &Settlement, settled: Settled) {
-        if settled == Settled::Lost {
+        if !matches!(settled, Settled::Applied | Settled::AlreadyApplied) {
             self.counts.add(Count::Discarded, 1);
             return tracing::info!(attempt = %attempt.id(), "the job had moved on: its result is discarded");
         }

@@ -5,7 +5,6 @@ use mainspring_engine::Engine;
 use mainspring_model::{Attempt, AttemptId, Code, JobId, Refused, TaskCode};
 
 use super::{Answer, ok};
-use crate::limits::ATTEMPTS_OF_JOB_MAX;
 use crate::openapi::Refusals;
 use crate::path::PathOf;
 use crate::problem::Problem;
@@ -18,9 +17,9 @@ use crate::wire;
 /// Newest first.
 #[utoipa::path(
     get, path = "/jobs/{id}/attempts", tag = "attempts",
-    params(("id" = String, Path, description = "The job's id"), ("limit" = Option<u32>, Query, description = "At most 200")),
+    params(("id" = String, Path, description = "The job's id"), wire::CursorParams),
     responses(
-        (status = 200, description = "Its newest attempts", body = wire::CursorPage<wire::Attempt>),
+        (status = 200, description = "A part of the list", body = wire::CursorPage<wire::Attempt>),
         (status = 404, description = "JOB_NOT_FOUND", body = wire::Problem, content_type = "application/problem+json"),
         Refusals,
     )
@@ -30,15 +29,16 @@ pub(crate) async fn attempts_of_job(
     PathOf(id): PathOf<JobId>,
     mut params: Params,
 ) -> Answer {
-    let limit = params.number("limit", 1, ATTEMPTS_OF_JOB_MAX).unwrap_or(ATTEMPTS_OF_JOB_MAX);
+    let (limit, cursor) = (params.limit(), params.cursor());
     params.finish()?;
     let engine = &state.engine;
-    let attempts = engine.store().attempts_of_job(id, limit).await?;
-    if attempts.is_empty() {
+    let first = cursor.is_none();
+    let page = engine.store().attempts_of_job(id, limit, cursor).await?;
+    if first && page.items.is_empty() {
         engine.job(id).await?; // none yet, or no such job
     }
-    let items = attempts.into_iter().map(|attempt| shown(engine, attempt)).collect();
-    ok(&wire::CursorPage::<wire::Attempt> { items, next_cursor: None })
+    let items = page.items.into_iter().map(|attempt| shown(engine, attempt)).collect();
+    ok(&wire::CursorPage::<wire::Attempt> { items, next_cursor: page.next })
 }
 
 /// List a task's attempts

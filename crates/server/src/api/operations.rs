@@ -1,7 +1,6 @@
 //! `POST /jobs/{id}/retry` and the other buttons of a job.
 //!
-//! A request id that was carried out answers the job with `duplicate: true`. These ids are kept by this process only:
-//! after a restart the state machine still refuses what would do harm twice.
+//! A request id that was carried out answers the job with `duplicate: true` (see `pressed`).
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -56,18 +55,16 @@ async fn operate(
     JsonBody(body): &JsonBody,
 ) -> Answer {
     let mut fields = Fields::of_optional(body)?;
-    let press = request_id(headers, &mut fields).map(|request| format!("{operation} {id} {request}"));
+    let key = request_id(headers, &mut fields).map(|request| format!("{operation} {id} {request}"));
     fields.finish(Some(()))?;
-    let repeated = press.as_deref().is_some_and(|key| state.shared.pressed.contains(key));
-    let job = if repeated {
-        state.engine.job(id).await?
-    } else {
-        state.engine.operate(id, operation, &actor(headers)).await?
+    let actor = actor(headers);
+    let operate = || state.engine.operate(id, operation, &actor);
+    let (duplicate, job) = match &key {
+        None => (None, operate().await?),
+        Some(key) => match state.shared.pressed.once(key, state.engine.clock().now(), operate).await? {
+            Some(job) => (Some(false), job),
+            None => (Some(true), state.engine.job(id).await?),
+        },
     };
-    let mut shown = jobs::show(&state.engine, job).await?;
-    if let Some(key) = press {
-        state.shared.pressed.remember(&key);
-        shown.duplicate = Some(repeated);
-    }
-    ok(&shown)
+    ok(&wire::Job { duplicate, ..jobs::show(&state.engine, job).await? })
 }

@@ -3,6 +3,7 @@
 use mainspring_engine::Engine;
 use mainspring_model::task::TaskDefinition;
 use mainspring_model::{HandlerName, Refused, Span, Task, lifecycle, operations};
+use mainspring_store::LiveCount;
 
 use super::jobs::raw;
 use crate::extract::{Fields, Given};
@@ -89,12 +90,18 @@ fn set_span(given: Given<Span>, place: &mut i64, default: i64) {
 
 pub(crate) async fn show(engine: &Engine, task: Task) -> Result<wire::Task, Problem> {
     let live = engine.store().live_jobs_of_task(&task.code, LIVE_JOBS_COUNTED).await?;
+    Ok(shown(task, live))
+}
+
+/// With a count that was made for many tasks at once.
+pub(crate) fn shown(task: Task, live: LiveCount) -> wire::Task {
+    let counted = live.jobs.min(LIVE_JOBS_COUNTED.into());
     let (allowed_operations, denied_operations) = wire::operations(&operations::on_task(&task, live.jobs));
     let definition = task.definition;
-    Ok(wire::Task {
+    wire::Task {
         status: lifecycle::task_state(task.switch, live.jobs),
-        running: live.jobs,
-        running_capped: live.capped,
+        running: counted,
+        running_capped: live.capped || counted < live.jobs,
         code: task.code,
         name: definition.name,
         kind: definition.kind,
@@ -126,7 +133,7 @@ pub(crate) async fn show(engine: &Engine, task: Task) -> Result<wire::Task, Prob
         allowed_operations,
         denied_operations,
         duplicate: None,
-    })
+    }
 }
 
 fn span(ms: i64) -> Span {

@@ -8,12 +8,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use mainspring_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use mainspring_model::task::TaskDefinition;
-use mainspring_model::{HandlerName, Task, TaskCode};
+use mainspring_model::{HandlerName, TaskCode};
 
-use super::task_fields::{apply, show};
+use super::task_fields::{apply, show, shown};
 use super::{Answer, actor, json, ok, request_id};
 use crate::body::JsonBody;
 use crate::extract::Fields;
+use crate::limits::LIVE_JOBS_SCANNED;
 use crate::openapi::Refusals;
 use crate::page::{self, TaskOrder};
 use crate::path::PathOf;
@@ -34,14 +35,9 @@ pub(crate) async fn list_tasks(State(state): State<AppState>, mut params: Params
     params.finish()?;
     let engine = &state.engine;
     let mut tasks = engine.tasks(filter).await?;
+    let live = engine.store().live_jobs(LIVE_JOBS_SCANNED).await?;
     if running_only {
-        let mut running = Vec::new();
-        for task in tasks {
-            if engine.store().live_jobs_of_task(&task.code, 1).await?.jobs > 0 {
-                running.push(task);
-            }
-        }
-        tasks = running;
+        tasks.retain(|task| live.of(&task.code).jobs > 0);
     }
     tasks.sort_by(|left, right| match order.compare(left, right) {
         Ordering::Equal => left.code.cmp(&right.code),
@@ -49,10 +45,8 @@ pub(crate) async fn list_tasks(State(state): State<AppState>, mut params: Params
     });
     let total = tasks.len();
     let (skip, take) = page::window(page, size);
-    let mut items = Vec::new();
-    for task in tasks.into_iter().skip(skip).take(take) {
-        items.push(show(engine, task).await?);
-    }
+    let window = tasks.into_iter().skip(skip).take(take);
+    let items = window.map(|task| (live.of(&task.code), task)).map(|(live, task)| shown(task, live)).collect();
     ok(&wire::TaskPage { items, page, size, total })
 }
 
@@ -240,18 +234,16 @@ async fn switch_task(
 ) -> Answer {
     let mut fields = Fields::of_optional(body)?;
     let word = if enabled { "enable" } else { "disable" };
-    let press = request_id(headers, &mut fields).map(|request| format!("{word} {code} {request}"));
+    let key = request_id(headers, &mut fields).map(|request| format!("{word} {code} {request}"));
     fields.finish(Some(()))?;
-    let repeated = press.as_deref().is_some_and(|key| state.shared.pressed.contains(key));
-    let task: Task = if repeated {
-        state.engine.task(code).await?
-    } else {
-        state.engine.switch_task(code, enabled, &actor(headers)).await?
+    let actor = actor(headers);
+    let switch = || state.engine.switch_task(code, enabled, &actor);
+    let (duplicate, task) = match &key {
+        None => (None, switch().await?),
+        Some(key) => match state.shared.pressed.once(key, state.engine.clock().now(), switch).await? {
+            Some(task) => (Some(false), task),
+            None => (Some(true), state.engine.task(code).await?),
+        },
     };
-    let mut shown = show(&state.engine, task).await?;
-    if let Some(key) = press {
-        state.shared.pressed.remember(&key);
-        shown.duplicate = Some(repeated);
-    }
-    ok(&shown)
+    ok(&wire::Task { duplicate, ..show(&state.engine, task).await? })
 }

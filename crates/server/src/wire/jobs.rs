@@ -114,7 +114,8 @@ pub struct Job {
     pub lost_count: u32,
     /// Bodies so far.
     pub attempts: u32,
-    /// Submits that came with its key and were answered with this job.
+    /// Submits that came with its key and were answered with this job. A repetition after an unknown outcome may count
+    /// twice.
     pub duplicates: u32,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_duplicate: Option<Timestamp>,

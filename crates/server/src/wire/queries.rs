@@ -9,6 +9,7 @@ pub struct ListJobs {
     pub task: Option<String>,
     /// Repeatable: any of them.
     pub status: Option<Vec<String>>,
+    /// Jobs that came with this key, also those that have ended and freed it.
     #[serde(rename = "bizId")]
     pub biz_id: Option<String>,
     pub pool: Option<String>,

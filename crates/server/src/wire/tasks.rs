@@ -27,7 +27,7 @@ pub struct Task {
     pub status: TaskState,
     /// Live jobs, counted up to a bound.
     pub running: u64,
-    /// The bound was reached: there may be more.
+    /// The bound was reached, or, in a list, that of its one look at the queue: there may be more.
     pub running_capped: bool,
     /// The payload of jobs that bring none.
     #[schema(value_type = Option<serde_json::Value>)]

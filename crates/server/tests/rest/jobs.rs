@@ -155,6 +155,51 @@ async fn an_operation_with_a_request_id_is_carried_out_once() {
 }
 
 #[tokio::test]
+async fn simultaneous_presses_of_one_request_have_one_effect() {
+    let house = house().await;
+    let id = house.submit(r#"{"task":"done","delay":"1h"}"#).await;
+    let path = format!("/api/v1/jobs/{id}/cancel");
+    let presses = (0..8).map(|_| house.post(&path, r#"{"requestId":"press"}"#));
+    let answers = futures_util::future::join_all(presses).await;
+    let repeats = answers.iter().filter(|answer| answer.json()["duplicate"] == true).count();
+    assert!(answers.iter().all(|answer| answer.json()["status"] == "CANCELLED"), "{answers:?}");
+    assert_eq!(repeats, 7);
+}
+
+#[tokio::test]
+async fn a_press_that_was_refused_is_not_taken_for_done() {
+    let house = house().await;
+    let id = house.submit(r#"{"task":"failing"}"#).await;
+    house.until_status(&id, "FAILED").await;
+    let cancel = format!("/api/v1/jobs/{id}/cancel");
+    for _ in 0..2 {
+        assert_eq!(house.post(&cancel, r#"{"requestId":"p"}"#).await.verdict(), "409 OPERATION_NOT_ALLOWED");
+    }
+}
+
+#[tokio::test]
+async fn every_attempt_of_a_job_can_be_reached() {
+    let house = house().await;
+    let id = house.submit(r#"{"task":"failing"}"#).await;
+    for _ in 0..2 {
+        house.until_status(&id, "FAILED").await;
+        assert_eq!(house.post(&format!("/api/v1/jobs/{id}/retry"), "").await.verdict(), "200");
+    }
+    house.until_status(&id, "FAILED").await;
+    let (mut fences, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = house.get(&format!("/api/v1/jobs/{id}/attempts?limit=2{cursor}")).await.json();
+        fences.extend(page["items"].as_array().unwrap().iter().map(|attempt| attempt["fence"].as_i64().unwrap()));
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!((fences.len(), fences.is_sorted_by(|newer, older| newer > older)), (3, true), "{fences:?}");
+    assert_eq!(house.get("/api/v1/jobs/17/attempts").await.verdict(), "404 JOB_NOT_FOUND");
+}
+
+#[tokio::test]
 async fn dead_jobs_are_listed_with_their_cause() {
     let house = house().await;
     let id = house.submit(r#"{"task":"failing"}"#).await;

@@ -8,7 +8,7 @@ use mainspring_model::{Attempt, AttemptId, Fence, Job, JobId, PoolName, TaskCode
 
 use super::Data;
 use crate::rules::{ListedJob, cursor_parts, id_range, matches, next_cursor};
-use crate::{DeadJob, JobEnd, JobFilter, LiveCount, NodeRow, OutputChunk, Page, PoolBacklog};
+use crate::{DeadJob, JobEnd, JobFilter, LiveCount, LiveJobs, NodeRow, OutputChunk, Page, PoolBacklog};
 
 impl Data {
     pub(super) fn nodes(&self) -> Vec<NodeRow> {
@@ -19,7 +19,7 @@ impl Data {
 
     pub(super) fn jobs(&self, filter: &JobFilter, limit: u32, cursor: Option<&str>) -> Page<Job> {
         let (first, before) = id_range(filter, cursor);
-        let listed = self.records.range(first..before.max(first)).rev().filter(|(id, record)| {
+        let listed = self.records.range(first..before.max(first)).rev().filter(|(_, record)| {
             let job = &record.job;
             let row = ListedJob {
                 task: job.task.as_str(),
@@ -27,7 +27,8 @@ impl Data {
                 pool: job.pool.as_str(),
                 trigger: job.trigger,
             };
-            matches(filter, &row) && self.has_key(job, filter, **id)
+            let by_key = filter.biz_id.as_ref().is_none_or(|biz_id| job.biz_id.as_ref() == Some(biz_id));
+            matches(filter, &row) && by_key
         });
         let mut items: Vec<Job> = listed
             .take(limit as usize + 1)
@@ -38,20 +39,19 @@ impl Data {
         Page { items, next }
     }
 
-    /// A key finds the job that has it now, not those that had it and freed it.
-    fn has_key(&self, job: &Job, filter: &JobFilter, id: JobId) -> bool {
-        filter.biz_id.as_ref().is_none_or(|biz_id| self.keys.get(&(biz_id.clone(), job.task.clone())) == Some(&id))
-    }
-
     pub(super) fn job_end(&self, id: JobId) -> Option<JobEnd> {
         let record = self.records.get(&id).filter(|record| record.job.status.is_final())?;
         let job = &record.job;
         Some(JobEnd { status: job.status, result: record.result.clone(), error: job.error_msg.clone() })
     }
 
-    pub(super) fn attempts_of_job(&self, id: JobId, limit: u32) -> Vec<Attempt> {
-        let of_job = AttemptId { job: id, fence: Fence(0) }..=AttemptId { job: id, fence: Fence(i64::MAX) };
-        self.attempts.range(of_job).rev().take(limit as usize).map(|(_, attempt)| attempt.clone()).collect()
+    pub(super) fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<&str>) -> Page<Attempt> {
+        let [before] = cursor_parts(cursor);
+        let of_job = AttemptId { job: id, fence: Fence(i64::MIN) }..AttemptId { job: id, fence: Fence(before) };
+        let rows = self.attempts.range(of_job).rev().take(limit as usize + 1);
+        let mut items = rows.map(|(_, attempt)| attempt.clone()).collect();
+        let next = next_cursor(&mut items, limit, |attempt: &Attempt| attempt.fence.to_string());
+        Page { items, next }
     }
 
     pub(super) fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<&str>) -> Page<Attempt> {
@@ -87,6 +87,14 @@ impl Data {
 
     pub(super) fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> LiveCount {
         capped(self.queue.values().filter(|queued| queued.task == *code).count(), cap)
+    }
+
+    pub(super) fn live_jobs(&self, cap: u32) -> LiveJobs {
+        let mut live = LiveJobs { by_task: BTreeMap::new(), capped: self.queue.len() >= cap as usize };
+        for queued in self.queue.values().take(cap as usize) {
+            *live.by_task.entry(queued.task.clone()).or_default() += 1;
+        }
+        live
     }
 
     pub(super) fn backlog(&self, cap: u32) -> Vec<PoolBacklog> {

@@ -21,9 +21,9 @@ use mainspring_model::{
 };
 
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, NewJob, NewNode,
-    NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled, Settlement, Started,
-    Store, StoreInfo, Submitted, TaskChange, Violation,
+    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs, NewJob,
+    NewNode, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled, Settlement,
+    Started, Store, StoreInfo, Submitted, TaskChange, Violation,
 };
 
 #[derive(Debug)]
@@ -246,8 +246,8 @@ impl Store for MemoryStore {
         Ok(self.data().operate(&operate))
     }
 
-    async fn attempts_of_job(&self, id: JobId, limit: u32) -> Result<Vec<Attempt>> {
-        Ok(self.data().attempts_of_job(id, limit))
+    async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
+        Ok(self.data().attempts_of_job(id, limit, cursor.as_deref()))
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
@@ -270,12 +270,12 @@ impl Store for MemoryStore {
         Ok(self.data().live_jobs_of_task(code, cap))
     }
 
-    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
-        Ok(self.data().backlog(cap))
+    async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
+        Ok(self.data().live_jobs(cap))
     }
 
-    async fn earliest_due(&self, pool: &PoolName) -> Result<Option<Timestamp>> {
-        Ok(self.data().earliest_due(pool))
+    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
+        Ok(self.data().backlog(cap))
     }
 
     async fn verify(&self) -> Result<Vec<Violation>> {

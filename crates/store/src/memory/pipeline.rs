@@ -96,7 +96,7 @@ impl Data {
         rows.filter(move |(id, queued)| free(queued) && self.records[id].job.pool == *pool)
     }
 
-    pub(super) fn earliest_due(&self, pool: &PoolName) -> Option<Timestamp> {
+    fn earliest_due(&self, pool: &PoolName) -> Option<Timestamp> {
         self.unclaimed(pool).map(|(_, queued)| queued.due).min()
     }
 

@@ -28,13 +28,20 @@ impl Data {
                 format!("job {id} is {} and {}", job.status, if queued.is_some() { "queued" } else { "not queued" }),
             );
             let fence = job.fence.max(queued.map_or(job.fence, |queued| queued.fence));
-            let newest = self.attempts_of_job(*id, 1).first().map_or(fence, |attempt| attempt.fence);
+            let newest = self.attempts_of_job(*id, 1, None).items.first().map_or(fence, |attempt| attempt.fence);
             check(newest <= fence, "INV-5", format!("job {id} has fence {fence}, its attempts reach {newest}"));
             check(job.lost_count <= limits::LOST_COUNT_MAX, "INV-18", format!("job {id} was lost too often"));
             if matches!(job.status, JobStatus::Failed | JobStatus::Timeout) {
                 let told = self.alerts.iter().any(|alert| alert.job == *id && alert.kind == "JOB_FAILED");
                 check(told && self.dead.contains_key(id), "INV-27", format!("job {id} failed and nobody is told"));
             }
+        }
+        for (id, queued) in &self.queue {
+            let held = matches!(queued.state, QueueState::Claimed | QueueState::Started);
+            let active = |owner| self.nodes.get(&owner).is_some_and(|node| node.state == "ACTIVE");
+            let by_whom = queued.owner.map_or("nobody".to_owned(), |owner| format!("node {owner}"));
+            let holds = !held || queued.owner.is_some_and(active);
+            check(holds, "INV-24", format!("job {id} is held by {by_whom}, which is not active"));
         }
         for attempt in self.attempts.values().filter(|attempt| attempt.status == AttemptStatus::Running) {
             let queued = self.queue.get(&attempt.job);

@@ -10,9 +10,12 @@ use super::sql;
 use crate::rules::{cursor_parts, next_cursor};
 use crate::{DeadJob, Page};
 
-pub(super) fn of_job(conn: &Connection, id: JobId, limit: u32) -> Outcome<Vec<Attempt>> {
+pub(super) fn of_job(conn: &Connection, id: JobId, limit: u32, cursor: Option<&str>) -> Outcome<Page<Attempt>> {
+    let [before] = cursor_parts(cursor);
     let mut statement = conn.prepare_cached(sql::ATTEMPTS_OF_JOB)?;
-    readable(&mut statement.query(params![id.0, limit])?, decode::attempt)
+    let mut items = readable(&mut statement.query(params![id.0, before, limit.saturating_add(1)])?, decode::attempt)?;
+    let next = next_cursor(&mut items, limit, |attempt: &Attempt| attempt.fence.to_string());
+    Ok(Page { items, next })
 }
 
 pub(super) fn of_task(conn: &Connection, code: &TaskCode, limit: u32, cursor: Option<&str>) -> Outcome<Page<Attempt>> {

@@ -112,6 +112,46 @@ fn run_in_savepoint(conn: &Connection, command: &mut dyn Command) -> Result<(), 
     Ok(())
 }
 
+/// One answer per item. A row that cannot be read is the answer of the item that met it: what that item wrote is undone,
+/// and the others are done all the same. The common case costs nothing: only after such a row the command goes back to
+/// its beginning and does each item in a savepoint of its own.
+pub(super) fn answer_each<'i, I, T>(
+    conn: &Connection,
+    items: &'i [I],
+    mut work: impl FnMut(&'i I) -> Outcome<T>,
+    unreadable: impl Fn(&'i I, String) -> T,
+) -> Outcome<Vec<T>> {
+    let at_once: Outcome<Vec<T>> = items.iter().map(&mut work).collect();
+    match at_once {
+        Err(fault) if fault.is_of_a_row() => {}
+        decided => return decided,
+    }
+    begin_again(conn)?;
+    let one = |item| {
+        statement(conn, "SAVEPOINT item")?;
+        let answer = match work(item) {
+            Err(fault) if fault.is_of_a_row() => {
+                statement(conn, "ROLLBACK TO item")?;
+                unreadable(item, fault.reason())
+            }
+            decided => decided?,
+        };
+        statement(conn, "RELEASE item")?;
+        Ok(answer)
+    };
+    items.iter().map(one).collect()
+}
+
+/// Takes back what the running command wrote, and nothing of the others that share its transaction. One that runs
+/// alone has no savepoint: its transaction is the whole of it.
+fn begin_again(conn: &Connection) -> Outcome<()> {
+    if statement(conn, "ROLLBACK TO command").is_err() {
+        statement(conn, "ROLLBACK")?;
+        statement(conn, "BEGIN IMMEDIATE")?;
+    }
+    Ok(())
+}
+
 fn after_failed_commit(conn: &Connection, fault: Fault) -> Ending {
     let rolled_back = roll_back(conn).is_ok();
     // The log may have been written and only its sync have failed: then a recovery would find the commit.

@@ -34,6 +34,18 @@ impl Fault {
         }
     }
 
+    /// Something that was read is not what this version writes: the trouble of one row, not of the database.
+    pub(super) fn is_of_a_row(&self) -> bool {
+        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+        match self {
+            Fault::Row(_) => true,
+            Fault::Sql(
+                FromSqlConversionFailure(..) | InvalidColumnType(..) | IntegralValueOutOfRange(..) | Utf8Error(..),
+            ) => true,
+            Fault::Sql(_) | Fault::Panic(_) | Fault::Carried(..) => false,
+        }
+    }
+
     pub(super) fn reason(&self) -> String {
         match self {
             Fault::Sql(error) => error.to_string(),

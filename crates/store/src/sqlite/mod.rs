@@ -37,9 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainspring_model::task::TaskSwitch;
-use mainspring_model::{
-    Attempt, AttemptId, Clock, Incarnation, Job, JobId, PoolName, Task, TaskCode, TaskDefinition, Timestamp,
-};
+use mainspring_model::{Attempt, AttemptId, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp};
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
@@ -49,9 +47,9 @@ use open::open_connection;
 use tasks::By;
 
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, NewJob, NewNode,
-    NodeRow, OpenError, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled, Settlement,
-    Started, Store, StoreError, StoreInfo, Submitted, TaskChange, Trouble, Violation,
+    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs, NewJob,
+    NewNode, NodeRow, OpenError, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled,
+    Settlement, Started, Store, StoreError, StoreInfo, Submitted, TaskChange, Trouble, Violation,
 };
 
 #[derive(Debug)]
@@ -292,8 +290,8 @@ impl Store for SqliteStore {
         self.write("operate", move |conn| operate::operate(conn, &operate)).await
     }
 
-    async fn attempts_of_job(&self, id: JobId, limit: u32) -> Result<Vec<Attempt>> {
-        self.read("attempts_of_job", move |conn| attempts::of_job(conn, id, limit)).await
+    async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
+        self.read("attempts_of_job", move |conn| attempts::of_job(conn, id, limit, cursor.as_deref())).await
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
@@ -318,13 +316,12 @@ impl Store for SqliteStore {
         self.read("live_jobs_of_task", move |conn| numbers::live_jobs_of_task(conn, &code, cap)).await
     }
 
-    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
-        self.read("backlog", move |conn| numbers::backlog(conn, cap)).await
+    async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
+        self.read("live_jobs", move |conn| numbers::live_jobs(conn, cap)).await
     }
 
-    async fn earliest_due(&self, pool: &PoolName) -> Result<Option<Timestamp>> {
-        let pool = pool.clone();
-        self.read("earliest_due", move |conn| claim::earliest_due(conn, &pool)).await
+    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
+        self.read("backlog", move |conn| numbers::backlog(conn, cap)).await
     }
 
     async fn verify(&self) -> Result<Vec<Violation>> {

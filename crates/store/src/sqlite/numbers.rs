@@ -1,15 +1,33 @@
 //! Numbers for people, and the invariants that can be seen in the database.
 
+use std::collections::BTreeMap;
+
 use mainspring_model::{PoolName, QueueState, TaskCode, Timestamp, limits};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::earliest_due;
 use super::fault::Outcome;
 use super::{sql, tasks};
-use crate::{LiveCount, PoolBacklog, Violation};
+use crate::{LiveCount, LiveJobs, PoolBacklog, Violation};
 
 pub(super) fn live_jobs_of_task(conn: &Connection, code: &TaskCode, cap: u32) -> Outcome<LiveCount> {
     Ok(capped(tasks::live_jobs(conn, code, cap)?, cap))
+}
+
+pub(super) fn live_jobs(conn: &Connection, cap: u32) -> Outcome<LiveJobs> {
+    let mut statement = conn.prepare_cached(sql::LIVE_JOBS)?;
+    let mut rows = statement.query([cap])?;
+    let (mut counts, mut seen) = (BTreeMap::<String, u64>::new(), 0);
+    while let Some(row) = rows.next()? {
+        let task = row.get_ref(0)?.as_str().unwrap_or_default();
+        match counts.get_mut(task) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(task.to_owned(), 1)),
+        }
+        seen += 1;
+    }
+    let by_task = counts.into_iter().map(|(task, jobs)| (TaskCode::stored(&task), jobs)).collect();
+    Ok(LiveJobs { by_task, capped: seen >= cap })
 }
 
 fn capped(jobs: u32, cap: u32) -> LiveCount {
@@ -53,6 +71,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("INV-13", sql::VERIFY_INV_13),
     ("INV-18", sql::VERIFY_INV_18),
     ("INV-24", sql::VERIFY_INV_24),
+    ("INV-24", sql::VERIFY_HELD),
     ("INV-27", sql::VERIFY_INV_27),
 ];
 

@@ -5,6 +5,7 @@ use mainspring_model::job::DeadCause;
 use mainspring_model::{AttemptStatus, BizId, JobStatus, TaskCode, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
+use super::command::answer_each;
 use super::decode::{coded, time};
 use super::fault::Outcome;
 use super::sql;
@@ -21,7 +22,15 @@ pub(super) fn settle(conn: &Connection, settlements: &[Settlement], now: Timesta
         attempt_end: conn.prepare_cached(sql::ATTEMPT_END)?,
         key_free: conn.prepare_cached(sql::KEY_FREE)?,
     };
-    settlements.iter().map(|settlement| batch.settle(settlement)).collect()
+    answer_each(
+        conn,
+        settlements,
+        |settlement| batch.settle(settlement),
+        |settlement, reason| {
+            tracing::error!(job = %settlement.held.id, reason, "a job cannot be read: its outcome is discarded");
+            Settled::Unreadable
+        },
+    )
 }
 
 struct Batch<'c> {

@@ -55,6 +55,7 @@ statements! {
     KEY_INSERT = "key_insert";
     KEY_MOVE = "key_move";
     KEY_READ = "key_read";
+    LIVE_JOBS = "live_jobs";
     LOSS_FACTS = "loss_facts";
     NODE_GONE = "node_gone";
     NODE_HEARTBEAT = "node_heartbeat";
@@ -94,6 +95,7 @@ statements! {
     TASK_SWITCH = "task_switch";
     TASK_UPDATE = "task_update";
     TASKS = "tasks";
+    VERIFY_HELD = "verify_held";
     VERIFY_INV_13 = "verify_inv_13";
     VERIFY_INV_18 = "verify_inv_18";
     VERIFY_INV_18_LOST = "verify_inv_18_lost";

@@ -3,10 +3,11 @@
 use mainspring_model::{BizId, Code, Incarnation, JobId, JobStatus, QueueState, TaskCode, Unique, limits};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
+use super::command::answer_each;
 use super::decode::{coded, read_attachment, time};
 use super::fault::Outcome;
 use super::sql;
-use crate::rules::refused_task;
+use crate::rules::{refused_task, refused_unreadable};
 use crate::{NewJob, Submitted};
 
 pub(super) fn submit(conn: &Connection, owner: Incarnation, jobs: &[NewJob]) -> Outcome<Vec<Submitted>> {
@@ -18,7 +19,15 @@ pub(super) fn submit(conn: &Connection, owner: Incarnation, jobs: &[NewJob]) -> 
         key_insert: conn.prepare_cached(sql::KEY_INSERT)?,
         tasks: Vec::new(),
     };
-    jobs.iter().map(|job| batch.store(job)).collect()
+    answer_each(
+        conn,
+        jobs,
+        |job| batch.store(job),
+        |job, reason| {
+            tracing::error!(job = %job.id, task = %job.task, reason, "a submit met a job that cannot be read");
+            Submitted::Refused(refused_unreadable(&job.task, job.biz_id.as_ref()))
+        },
+    )
 }
 
 /// Statements are looked up once per batch, and so are tasks.
@@ -162,14 +171,15 @@ fn first_job(conn: &Connection, id: JobId, payload: Option<&str>) -> Outcome<Opt
         })
         .optional()?;
     let Some((status, execute_time, inline, attachment)) = row else { return Ok(None) };
-    let stored = match attachment {
-        Some(attachment) => Some(read_attachment(conn, attachment)?),
-        None => inline,
+    let status = coded("status", status, JobStatus::from_code)?;
+    let payload_differs = match attachment.map(|attachment| read_attachment(conn, attachment)) {
+        None => inline.as_deref() != payload,
+        Some(Ok(stored)) => Some(&*stored) != payload,
+        Some(Err(fault)) if fault.is_of_a_row() => {
+            tracing::error!(job = %id, reason = fault.reason(), "the payload of a stored job cannot be read");
+            true
+        }
+        Some(Err(fault)) => return Err(fault),
     };
-    Ok(Some(Submitted::Duplicate {
-        id,
-        status: coded("status", status, JobStatus::from_code)?,
-        execute_time: time(execute_time),
-        payload_differs: stored.as_deref() != payload,
-    }))
+    Ok(Some(Submitted::Duplicate { id, status, execute_time: time(execute_time), payload_differs }))
 }

@@ -5,7 +5,9 @@
 use mainspring_model::decide::{Budget, Decision, Next};
 use mainspring_model::job::DeadCause;
 use mainspring_model::operations::JobOperation;
-use mainspring_model::{AttemptStatus, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, Timestamp, Unique};
+use mainspring_model::{
+    AttemptStatus, BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, Timestamp, Unique,
+};
 
 use super::world::{TASK, at, definition, keyed, new_job, operate, settlement, started, task};
 use super::{Subject, World};
@@ -226,6 +228,9 @@ impl Pair<'_> {
             let expect = cursor.get_or_insert_with(|| ids.clone());
             assert_eq!(*expect, ids, "{context}: {filter:?}");
         }
+        let key = JobFilter { biz_id: Some(BizId::stored("k3")), ..JobFilter::default() };
+        both!(self, context, |store| store.jobs(key.clone(), 1_000, None));
+        both!(self, context, |store| store.live_jobs(50));
         both!(self, context, |store| store.backlog(50));
         both!(self, context, |store| store.dead_jobs(None, 50, None));
     }
@@ -234,7 +239,7 @@ impl Pair<'_> {
         for id in (1..self.next_id).map(JobId) {
             both!(self, context, |store| store.job(id));
             both!(self, context, |store| store.job_end(id));
-            both!(self, context, |store| store.attempts_of_job(id, 1_000));
+            both!(self, context, |store| store.attempts_of_job(id, 1_000, None));
         }
         both!(self, context, |store| store.tasks());
         both!(self, context, |store| store.backlog(1_000));

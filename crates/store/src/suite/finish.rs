@@ -59,7 +59,7 @@ pub async fn a_short_job_never_shows_executing(world: &World) {
     assert_eq!(world.job(1).await.status, JobStatus::Pending);
     assert_eq!(world.store.job_end(JobId(1)).await.expect("reads"), None);
     world.settle(settlement(&claim, done(None))).await;
-    let attempts = world.store.attempts_of_job(JobId(1), 10).await.expect("reads");
+    let attempts = world.store.attempts_of_job(JobId(1), 10, None).await.expect("reads").items;
     assert_eq!(attempts.len(), 1);
     assert_eq!((attempts[0].status, attempts[0].execute_time), (AttemptStatus::Success, at(10)));
 }

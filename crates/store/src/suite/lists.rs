@@ -120,9 +120,15 @@ pub async fn attempts_come_newest_first(world: &World) {
         (later.start_time, later.finish_time) = (at(60 + claim.id.0), at(90));
         world.settle(later).await;
     }
-    let fences = |attempts: Vec<mainspring_model::Attempt>| attempts.iter().map(|row| row.fence.0).collect::<Vec<_>>();
-    assert_eq!(fences(world.store.attempts_of_job(JobId(1), 10).await.expect("reads")), [2, 1]);
-    assert_eq!(fences(world.store.attempts_of_job(JobId(1), 1).await.expect("reads")), [2]);
+    let of_job = async |limit, cursor| {
+        let page = world.store.attempts_of_job(JobId(1), limit, cursor).await.expect("reads");
+        (page.items.iter().map(|row| row.fence.0).collect::<Vec<_>>(), page.next)
+    };
+    assert_eq!(of_job(10, None).await, (vec![2, 1], None));
+    assert_eq!(of_job(2, None).await, (vec![2, 1], None));
+    let (newest, next) = of_job(1, None).await;
+    assert_eq!((newest, next.is_some()), (vec![2], true));
+    assert_eq!(of_job(1, next).await, (vec![1], None));
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
         let page = world.store.attempts_of_task(&task(TASK), 5, cursor).await.expect("reads");
@@ -179,6 +185,38 @@ pub async fn numbers_are_bounded(world: &World) {
     assert_eq!(world.store.live_jobs_of_task(&task(TASK), 5).await.expect("reads"), count(5, true));
 }
 
+pub async fn live_jobs_of_all_tasks_are_counted_in_one_bounded_pass(world: &World) {
+    world.create("other", definition()).await;
+    world.create("idle", definition()).await;
+    let other = |id| NewJob { task: task("other"), ..new_job(id) };
+    world.stored(vec![new_job(1), new_job(2), other(3), new_job(4), other(5)]).await;
+    let claim = world.claim(1, T0).await.jobs.remove(0);
+    world.settle(settlement(&claim, done(None))).await;
+    let live = world.store.live_jobs(10).await.expect("reads");
+    let count = |jobs, capped| LiveCount { jobs, capped };
+    let counts = |live: &crate::LiveJobs| [TASK, "other", "idle"].map(|code| live.of(&task(code)));
+    assert_eq!(counts(&live), [count(2, false), count(2, false), count(0, false)]);
+    let live = world.store.live_jobs(2).await.expect("reads");
+    assert_eq!(counts(&live), [count(1, true), count(1, true), count(0, true)], "the oldest two");
+}
+
+pub async fn a_key_finds_the_jobs_that_have_freed_it_too(world: &World) {
+    let key = |task| JobFilter { task, biz_id: Some(BizId::stored("k")), ..JobFilter::default() };
+    world.create("other", definition()).await;
+    for id in 1..=3 {
+        let claim = world.claimed(keyed(id, "k", Unique::Live)).await;
+        world.settle(settlement(&claim, done(None))).await;
+    }
+    let other = NewJob { task: task("other"), ..keyed(4, "k", Unique::Live) };
+    world.stored(vec![other, keyed(5, "k", Unique::Live), keyed(6, "l", Unique::Live), new_job(7)]).await;
+    for limit in [1, 2, 100] {
+        assert_eq!(all(world, &key(None), limit).await, [5, 4, 3, 2, 1]);
+        assert_eq!(all(world, &key(Some(task(TASK))), limit).await, [5, 3, 2, 1]);
+        let ended = JobFilter { status: vec![JobStatus::Success], ..key(None) };
+        assert_eq!(all(world, &ended, limit).await, [3, 2, 1]);
+    }
+}
+
 pub async fn unknown_things_are_none(world: &World) {
     assert_eq!(world.store.job(JobId(99)).await.expect("reads"), None);
     assert_eq!(world.store.job_end(JobId(99)).await.expect("reads"), None);
@@ -186,5 +224,4 @@ pub async fn unknown_things_are_none(world: &World) {
     let id = AttemptId { job: JobId(99), fence: Fence(1) };
     assert_eq!(world.store.attempt(id).await.expect("reads"), None);
     assert_eq!(world.store.output(id, None, 5).await.expect("reads"), []);
-    assert_eq!(world.store.earliest_due(&PoolName::stored("none")).await.expect("reads"), None);
 }

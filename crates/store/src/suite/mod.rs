@@ -10,7 +10,7 @@ pub mod finish;
 pub mod lists;
 pub mod rescue;
 pub mod submit;
-mod world;
+pub(crate) mod world;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -125,6 +125,8 @@ macro_rules! store_suite {
                     attempts_come_newest_first,
                     dead_jobs_come_newest_first_until_taken_up,
                     numbers_are_bounded,
+                    live_jobs_of_all_tasks_are_counted_in_one_bounded_pass,
+                    a_key_finds_the_jobs_that_have_freed_it_too,
                     unknown_things_are_none,
                 }
             }

@@ -73,6 +73,8 @@ CREATE TABLE async_task (
     payload         TEXT
 ) STRICT;
 CREATE INDEX async_task_by_task ON async_task (task_code, id);
+-- Also the jobs that freed their key. Partial: a job without a key never touches it.
+CREATE INDEX async_task_by_key ON async_task (biz_id, id) WHERE biz_id IS NOT NULL;
 -- Partial: a job that succeeds never touches these two.
 CREATE INDEX async_task_by_status ON async_task (task_status, id) WHERE task_status > 2 AND task_status <> 6;
 CREATE INDEX async_task_by_status_task ON async_task (task_status, task_code, id) WHERE task_status > 2 AND task_status <> 6;

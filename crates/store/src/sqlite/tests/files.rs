@@ -4,13 +4,15 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
 
-use mainspring_model::JobStatus;
+use mainspring_model::{Code, JobId, JobStatus, Unique};
 use rusqlite::Connection;
 
 use super::open;
-use crate::sqlite::fault::Fault;
+use crate::sqlite::command::answer_each;
+use crate::sqlite::fault::{Fault, Outcome};
+use crate::suite::world::{T0, done, keyed, new_job, settlement};
 use crate::suite::{Subject, World};
-use crate::{OpenError, SqliteStore, Store, StoreError, Trouble};
+use crate::{NewJob, OpenError, Settled, SqliteStore, Store, StoreError, Submitted, Trouble};
 
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a directory")
@@ -153,6 +155,8 @@ async fn planted_damage_is_found_by_verify() {
     check("UPDATE async_task SET fence = 0; UPDATE job_queue SET fence = 0", "INV-5").await;
     check("INSERT INTO job_queue VALUES (1, 'mail.send', 'default', 2, 0, 9, NULL, 0, 0, NULL)", "INV-8").await;
     check("DELETE FROM job_queue", "INV-24").await;
+    check("UPDATE job_queue SET owner = NULL WHERE state = 2", "INV-24").await;
+    check("UPDATE job_queue SET state = 1, owner = 5 WHERE state = 0", "INV-24").await;
     check("UPDATE async_task SET trigger_type = 1, fire_time = 5", "INV-13").await;
     check("UPDATE async_task SET lost_count = 9 WHERE id = 1", "INV-18").await;
     check("UPDATE task_execution_log SET execute_status = 3; UPDATE async_task SET max_retry = -1", "INV-18").await;
@@ -173,8 +177,100 @@ async fn a_row_of_a_newer_version_stops_no_other() {
     let world = World::of(&Subject::new(open(&path).expect("opens")));
     assert_eq!(world.claim_ids(10).await, [1, 3]);
     assert_eq!(world.listed_ids().await, [3, 1]);
-    let error = world.store().job(mainspring_model::JobId(2)).await.expect_err("it cannot be read");
+    let error = world.store().job(JobId(2)).await.expect_err("it cannot be read");
     assert_eq!(error.kind(), Trouble::Corrupt);
+}
+
+/// A world on a file whose rows were changed by somebody else.
+async fn tampered(fill: impl AsyncFnOnce(&World), change: &str) -> (tempfile::TempDir, World) {
+    let directory = directory();
+    let path = directory.path().join("main.db");
+    let world = world_at(&path).await;
+    fill(&world).await;
+    Connection::open(&path).and_then(|conn| conn.execute_batch(change)).expect("changes");
+    (directory, world)
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_read_stops_no_other_outcome() {
+    let claims = std::cell::RefCell::new(Vec::new());
+    let fill = async |world: &World| {
+        world.submit_plain(1..=4).await;
+        claims.replace(world.claim(4, T0).await.jobs);
+        let second = claims.borrow()[1].clone();
+        world.start(&second, T0).await;
+    };
+    // Job 2 belongs to somebody else now, and its attempt ended in a way that this version does not know.
+    let (_directory, world) = tampered(
+        fill,
+        "UPDATE job_queue SET fence = 9 WHERE job_id = 2;
+         UPDATE task_execution_log SET execute_status = 42 WHERE job_id = 2",
+    )
+    .await;
+    let batch: Vec<_> = claims.borrow().iter().map(|claim| settlement(claim, done(Some("ok")))).collect();
+    use Settled::{AlreadyApplied, Applied, Unreadable};
+    let settle = || world.store().settle(batch.clone(), T0);
+    assert_eq!(settle().await.expect("answers"), [Applied, Unreadable, Applied, Applied]);
+    assert_eq!(settle().await.expect("answers"), [AlreadyApplied, Unreadable, AlreadyApplied, AlreadyApplied]);
+}
+
+#[tokio::test]
+async fn a_first_job_that_cannot_be_read_stops_no_other_submit() {
+    let fill = async |world: &World| {
+        let big = Some(format!("\"{}\"", "x".repeat(30_000)).into());
+        world.stored(vec![keyed(1, "newer", Unique::Always)]).await;
+        world.stored(vec![NewJob { payload: big, ..keyed(2, "no payload", Unique::Always) }]).await;
+    };
+    let (_directory, world) =
+        tampered(fill, "UPDATE async_task SET task_status = 42 WHERE id = 1; DELETE FROM attachment").await;
+    let batch = vec![
+        new_job(3),
+        keyed(4, "newer", Unique::Always),
+        keyed(5, "no payload", Unique::Always),
+        keyed(6, "fresh", Unique::Always),
+    ];
+    for _ in 0..2 {
+        let answers = world.submit(batch.clone()).await;
+        assert_eq!((&answers[0], &answers[3]), (&Submitted::Stored, &Submitted::Stored));
+        assert!(matches!(&answers[1], Submitted::Refused(refused) if refused.code == Code::JobUnreadable));
+        assert!(matches!(answers[2], Submitted::Duplicate { id: JobId(2), payload_differs: true, .. }), "{answers:?}");
+    }
+    assert_eq!(world.claim_ids(10).await, [3, 6], "1 cannot be read, and 2 has no payload");
+}
+
+fn note(conn: &Connection, name: &str) -> Outcome<()> {
+    Ok(conn.execute("INSERT INTO store_meta VALUES (?1, 'x')", [name]).map(drop)?)
+}
+
+/// Writes three items, of which the second meets a bad row after its write.
+fn note_each(conn: &Connection, prefix: &str) -> Outcome<Vec<bool>> {
+    let work = |item: &i32| {
+        note(conn, &format!("{prefix} {item}"))?;
+        if *item == 2 { Err(Fault::Row("damaged".to_owned())) } else { Ok(true) }
+    };
+    answer_each(conn, &[1, 2, 3], work, |_, _| false)
+}
+
+#[tokio::test]
+async fn an_item_that_meets_a_bad_row_is_undone_and_its_neighbours_in_the_transaction_stay() {
+    let directory = directory();
+    let store: SqliteStore = open(&directory.path().join("main.db")).expect("opens");
+    let alone = store.write("alone", |conn| note_each(conn, "alone"));
+    assert_eq!(alone.await.expect("answers"), [true, false, true]);
+    // The first command keeps the writer busy until the others wait: these share a transaction.
+    let (go, waits) = std::sync::mpsc::sync_channel::<()>(1);
+    let busy = store.write("busy", move |_| Ok(waits.recv().is_ok()));
+    let neighbour = store.write("neighbour", |conn| note(conn, "neighbour"));
+    let shared = store.write("shared", |conn| note_each(conn, "shared"));
+    let (_, neighbour, shared, sent) = tokio::join!(biased; busy, neighbour, shared, async { go.send(()) });
+    sent.expect("the writer waits");
+    neighbour.expect("is written");
+    assert_eq!(shared.expect("answers"), [true, false, true]);
+    let names = store.read("look", |conn| {
+        let mut rows = conn.prepare("SELECT name FROM store_meta WHERE value = 'x' ORDER BY name")?;
+        Ok(rows.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?)
+    });
+    assert_eq!(names.await.expect("reads"), ["alone 1", "alone 3", "neighbour", "shared 1", "shared 3"]);
 }
 
 /// Mounts a small file system; `None` where that is not allowed.
