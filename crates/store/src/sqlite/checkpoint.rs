@@ -17,8 +17,9 @@ use super::fault::trouble_of;
 use super::{open_connection, pragmas::Role};
 use crate::{OpenError, Trouble};
 
-/// The thread copies when the log has grown by this many pages (4 MB).
-const BACKGROUND_PAGES: u32 = 1_000;
+/// The thread copies when the log has grown by this many pages (16 MB): its syncs and those of commits share the disk, so
+/// they should be few.
+const BACKGROUND_PAGES: u32 = 4_000;
 /// The writer copies the rest when the log has this many pages (64 MB).
 const WRITER_PAGES: u32 = 16_000;
 const _: () = assert!(BACKGROUND_PAGES * 4 <= WRITER_PAGES);
