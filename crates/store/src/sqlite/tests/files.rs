@@ -170,13 +170,14 @@ async fn a_row_of_a_newer_version_stops_no_other() {
     let directory = directory();
     let path = directory.path().join("main.db");
     let world = world_at(&path).await;
-    world.submit_plain(1..=3).await;
+    world.submit_plain(1..=4).await;
     drop(world);
-    let newer = "UPDATE async_task SET task_status = 42 WHERE id = 2";
+    let newer = "UPDATE async_task SET task_status = 42 WHERE id = 2;
+                 UPDATE async_task SET error_msg = CAST(x'ff' AS TEXT) WHERE id = 3";
     Connection::open(&path).and_then(|conn| conn.execute_batch(newer)).expect("changes");
     let world = World::of(&Subject::new(open(&path).expect("opens")));
-    assert_eq!(world.claim_ids(10).await, [1, 3]);
-    assert_eq!(world.listed_ids().await, [3, 1]);
+    assert_eq!(world.claim_ids(10).await, [1, 3, 4], "an attempt of 3 needs no older message");
+    assert_eq!(world.listed_ids().await, [4, 1]);
     let error = world.store().job(JobId(2)).await.expect_err("it cannot be read");
     assert_eq!(error.kind(), Trouble::Corrupt);
 }
