@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::open;
 use crate::sqlite::command::answer_each;
 use crate::sqlite::fault::{Fault, Outcome};
-use crate::suite::world::{T0, done, keyed, new_job, settlement};
+use crate::suite::world::{T0, TASK, done, keyed, new_job, settlement, task};
 use crate::suite::{Subject, World};
 use crate::{NewJob, OpenError, Settled, SqliteStore, Store, StoreError, Submitted, Trouble};
 
@@ -213,6 +213,28 @@ async fn an_attempt_that_cannot_be_read_stops_no_other_outcome() {
     let settle = || world.store().settle(batch.clone(), T0);
     assert_eq!(settle().await.expect("answers"), [Applied, Unreadable, Applied, Applied]);
     assert_eq!(settle().await.expect("answers"), [AlreadyApplied, Unreadable, AlreadyApplied, AlreadyApplied]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_read_ends_no_list() {
+    let fill = async |world: &World| {
+        world.submit_plain(1..=6).await;
+        for claim in world.claim(6, T0).await.jobs {
+            world.settle(settlement(&claim, done(None))).await;
+        }
+    };
+    let (_directory, world) =
+        tampered(fill, "UPDATE task_execution_log SET execute_status = 42 WHERE job_id = 4").await;
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = world.store().attempts_of_task(&task(TASK), 2, cursor).await.expect("reads");
+        seen.extend(page.items.iter().map(|attempt| attempt.job.0));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, [6, 5, 3, 2, 1]);
 }
 
 #[tokio::test]
