@@ -7,7 +7,7 @@ use mainspring_model::job::QueueEntry;
 use mainspring_model::operations::JobOperation;
 use mainspring_model::{
     AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, TaskCode, TaskDefinition, Timestamp,
-    Unique,
+    Unique, limits,
 };
 use mainspring_store::{Held, PoolSettings, WhenFull};
 
@@ -215,7 +215,9 @@ impl Ghost {
     pub(crate) fn allow(&mut self, pool: &PoolSettings) {
         let ceiling = self.ceilings.entry(pool.name.clone()).or_default();
         ceiling.concurrency = ceiling.concurrency.max(pool.concurrency);
-        ceiling.capacity = ceiling.capacity.max(pool.queue_capacity);
+        // Urgent jobs have a few places more.
+        let places = pool.queue_capacity + limits::urgent_places(pool.queue_capacity);
+        ceiling.capacity = ceiling.capacity.max(places);
         ceiling.callers_run |= pool.when_full == WhenFull::CallerRuns;
     }
 

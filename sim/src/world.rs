@@ -90,8 +90,8 @@ pub(crate) struct World {
 
 /// The first number of a wish that is a probe.
 const PROBES_FROM: u32 = 1_000_000;
-/// For those who still ask when the faults stop.
-const LAST_ANSWERS: Duration = Duration::from_secs(90);
+/// For those who still ask when the faults stop: one after the other, and some wait for a body each time.
+const LAST_ANSWERS: Duration = Duration::from_secs(1_800);
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 
 pub fn run(seed: u64, options: Options) -> Report {
@@ -170,10 +170,11 @@ impl World {
 
 async fn live(world: &Arc<World>, temper: Temper) {
     let mut asking = JoinSet::new();
-    let mut others = JoinSet::new();
-    others.spawn(node::keep_running(world.clone()));
-    others.spawn(nemesis::harm(world.clone(), temper));
-    others.spawn(people::intervene(world.clone()));
+    let mut troubling = JoinSet::new();
+    let mut nodes = JoinSet::new();
+    nodes.spawn(node::keep_running(world.clone()));
+    troubling.spawn(nemesis::harm(world.clone(), temper));
+    troubling.spawn(people::intervene(world.clone()));
     for place in 0..clients::CLIENTS {
         asking.spawn(clients::submit_all(world.clone(), place));
     }
@@ -181,7 +182,7 @@ async fn live(world: &Arc<World>, temper: Temper) {
         world.clock.sleep(CHECK_EVERY).await;
     }
     if !world.is_broken() {
-        heal(world).await;
+        heal(world, &mut troubling).await;
         probe(world, &mut asking);
         tokio::select! {
             biased;
@@ -204,13 +205,15 @@ async fn live(world: &Arc<World>, temper: Temper) {
     }
 }
 
-/// Faults stop; a node that lacks a handler makes room for one that has all.
-async fn heal(world: &Arc<World>) {
+/// Faults stop, whoever was about to interfere has done so, and a node that lacks a handler makes room for one that has
+/// all.
+async fn heal(world: &Arc<World>, troubling: &mut JoinSet<()>) {
     world.event("the faults stop");
     world.weather.calm_down();
     if let Some(link) = world.current.look(Option::clone) {
         link.resume();
     }
+    while troubling.join_next().await.is_some() {}
     if let Some(running) = world.when_running().await
         && !running.complete
     {

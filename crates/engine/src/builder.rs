@@ -138,7 +138,7 @@ impl EngineBuilder {
         for (code, definition) in self.tasks {
             core.declare_task(code, definition).await?;
         }
-        core.unpark_known().await?;
+        core.unpark_known(&core.tasks.all()).await?;
         spawn_loops(&core);
         Ok(Engine::of(core))
     }
@@ -148,9 +148,12 @@ impl EngineBuilder {
         for settings in self.pools.iter().cloned().chain(self.store.pools().await?) {
             pools.put(settings);
         }
-        // A pool that only an old task names still exists, with the defaults.
+        // A pool that only an old task or a waiting job names still exists, with the defaults.
+        let named_by_jobs = self.store.backlog(1).await?.into_iter().map(|backlog| backlog.pool);
         let named_by_tasks = self.store.tasks().await?.into_iter().map(|task| task.definition.pool);
-        for name in named_by_tasks.chain(self.tasks.iter().map(|(_, definition)| definition.pool.clone())) {
+        for name in
+            named_by_jobs.chain(named_by_tasks).chain(self.tasks.iter().map(|(_, definition)| definition.pool.clone()))
+        {
             if pools.get(&name).is_none() {
                 pools.put(PoolSettings { name, ..default_pool() });
             }
@@ -171,14 +174,14 @@ fn default_pool() -> PoolSettings {
 
 /// The stages, in the order of the pipeline, then what watches over them.
 fn spawn_loops(core: &Arc<Core>) {
-    core.spawn_loop(submit::write_gathered(core.clone()));
-    core.spawn_loop(submit::write_gathered(core.clone()));
-    core.spawn_loop(dispatch::claim_ahead(core.clone()));
-    core.spawn_loop(dispatch::start_due(core.clone()));
-    core.spawn_loop(write_back::settle_ended(core.clone()));
-    core.spawn_loop(execute::enforce_deadlines(core.clone()));
-    core.spawn_loop(execute::show_progress(core.clone()));
-    core.spawn_loop(crate::heartbeat::beat(core.clone()));
+    core.spawn_loop("submit", submit::write_gathered);
+    core.spawn_loop("submit", submit::write_gathered);
+    core.spawn_loop("claim", dispatch::claim_ahead);
+    core.spawn_loop("start", dispatch::start_due);
+    core.spawn_loop("write back", write_back::settle_ended);
+    core.spawn_loop("deadlines", execute::enforce_deadlines);
+    core.spawn_loop("progress", execute::show_progress);
+    core.spawn_loop("heartbeat", crate::heartbeat::beat);
 }
 
 /// A runtime of its own for the engine's loops: a handler that blocks the application's threads cannot stop the clock

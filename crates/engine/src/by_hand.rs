@@ -50,7 +50,7 @@ impl Core {
             JobOperation::Retry => {}
             JobOperation::Cancel | JobOperation::Fail | JobOperation::Release => {
                 if let Some(pool) = self.pools.get(&job.pool) {
-                    drop(pool.take_out(job.id, job.fence));
+                    pool.take_out(job.id, job.fence, by);
                 }
                 for attempt in self.live.of_job(job.id, job.fence) {
                     attempt.revoke(Ended::Cancelled { by: by.to_owned() }, self.clock.monotonic());

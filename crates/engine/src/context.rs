@@ -86,7 +86,11 @@ impl Context {
 
     /// How far the attempt is. The newest one counts.
     pub fn progress(&self, percent: u8, message: &str) {
+        let message = mainspring_model::text::excerpt(message, PROGRESS_MESSAGE_CHARS_MAX);
         let progress = serde_json::json!({ "percent": percent.min(100), "message": message });
         self.attempt.output.write(Stream::Progress, &progress.to_string());
     }
 }
+
+/// A line, not a report; with its frame it stays below `limits::PROGRESS_CHARS_MAX`.
+const PROGRESS_MESSAGE_CHARS_MAX: usize = 200;

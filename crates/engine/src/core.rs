@@ -1,10 +1,12 @@
 //! What all stages of one running engine share.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use mainspring_model::ids::JobIds;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, JobId, Timestamp, limits};
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::dispatch::Pools;
+use crate::error::Error;
 use crate::execute::LiveAttempts;
 use crate::handler::Registry;
 use crate::locked;
@@ -147,7 +150,23 @@ impl Core {
         now.plus_ms(limits::CLAIM_AHEAD_MS)
     }
 
-    pub(crate) fn spawn_loop(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// A loop of the engine. One that panics is a bug; it is begun anew, and health says so.
+    pub(crate) fn spawn_loop<F>(self: &Arc<Core>, name: &'static str, begin: fn(Arc<Core>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let core = self.clone();
+        self.spawn_once(async move {
+            while AssertUnwindSafe(begin(core.clone())).catch_unwind().await.is_err() {
+                tracing::error!(name, "a loop of the engine panicked and is begun anew");
+                core.counts.add(Count::LoopPanics, 1);
+                core.clock.sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+
+    /// Work of the engine's own that ends by itself, or with the engine.
+    pub(crate) fn spawn_once(&self, work: impl Future<Output = ()> + Send + 'static) {
         let quit = self.quit.clone();
         let bounded = async move {
             tokio::select! {
@@ -157,6 +176,18 @@ impl Core {
             }
         };
         self.tracker.spawn_on(bounded, &self.loops);
+    }
+
+    /// Work whose caller may go away in the middle: what the store has written, memory must follow.
+    pub(crate) async fn to_its_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        self.spawn_once(async move {
+            let _ = tell.send(work.await);
+        });
+        told.await.map_err(|_| Error::stopping())
     }
 
     pub(crate) fn spawn_body(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -177,7 +208,7 @@ impl Core {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     self.counts.add(Count::StoreErrors, 1);
-                    if self.clock.monotonic() + pause >= end {
+                    if self.clock.monotonic() + pause >= end || self.quit.is_cancelled() {
                         return Err(error);
                     }
                     tracing::debug!(%error, "store call is repeated");
@@ -210,17 +241,18 @@ pub(crate) enum Count {
     Discarded,
     ZombiesEver,
     StoreErrors,
+    LoopPanics,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts([AtomicU64; 12]);
+pub(crate) struct Counts([AtomicU64; 13]);
 
 impl Counts {
     pub(crate) fn add(&self, count: Count, by: u64) {
         self.0[count as usize].fetch_add(by, Ordering::Relaxed);
     }
 
-    fn get(&self, count: Count) -> u64 {
+    pub(crate) fn get(&self, count: Count) -> u64 {
         self.0[count as usize].load(Ordering::Relaxed)
     }
 

@@ -37,7 +37,7 @@ use std::time::Duration;
 use mainspring_model::operations::{JobOperation, Operations, on_job};
 use mainspring_model::time::Clock;
 use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
-use mainspring_model::{BizId, Code, Job, JobId, Refused, Task, TaskCode, TaskDefinition, Trigger, limits};
+use mainspring_model::{BizId, Job, JobId, Task, TaskCode, TaskDefinition, Trigger, limits};
 use mainspring_store::{JobEnd, JobFilter, Page, PoolSettings, Store, TaskFilter};
 
 use crate::core::Core;
@@ -84,7 +84,8 @@ impl Engine {
     // ---- jobs, by hand ----
 
     pub async fn operate(&self, id: JobId, operation: JobOperation, by: &str) -> Result<Job, Error> {
-        self.core.operate(id, operation, by).await
+        let (core, by) = (self.core.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.operate(id, operation, &by).await }).await?
     }
 
     pub async fn job(&self, id: JobId) -> Result<Job, Error> {
@@ -112,7 +113,8 @@ impl Engine {
     // ---- tasks ----
 
     pub async fn create_task(&self, code: TaskCode, definition: TaskDefinition, by: &str) -> Result<Task, Error> {
-        self.core.create_task(code, definition, by).await
+        let (core, by) = (self.core.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.create_task(code, definition, &by).await }).await?
     }
 
     /// `version` is the one that was read.
@@ -123,15 +125,18 @@ impl Engine {
         definition: TaskDefinition,
         by: &str,
     ) -> Result<Task, Error> {
-        self.core.update_task(code, version, definition, by).await
+        let (core, code, by) = (self.core.clone(), code.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.update_task(&code, version, definition, &by).await }).await?
     }
 
     pub async fn switch_task(&self, code: &TaskCode, enabled: bool, by: &str) -> Result<Task, Error> {
-        self.core.switch_task(code, enabled, by).await
+        let (core, code, by) = (self.core.clone(), code.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.switch_task(&code, enabled, &by).await }).await?
     }
 
     pub async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
-        self.core.delete_task(code, version, by).await
+        let (core, code, by) = (self.core.clone(), code.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.delete_task(&code, version, &by).await }).await?
     }
 
     /// A job by a person's hand. The same request id again answers the first job, `duplicate: true`.
@@ -173,15 +178,8 @@ impl Engine {
 
     /// Takes effect at once and is kept.
     pub async fn put_pool(&self, settings: PoolSettings, by: &str) -> Result<PoolView, Error> {
-        view::check_pool(&settings, self.core.pools.all().len())?;
-        let name = settings.name.clone();
-        self.core.store.put_pool(settings.clone(), by.to_owned(), self.core.clock.now()).await?;
-        let pool = self.core.pools.put(settings);
-        self.core.kick(&pool);
-        self.core.claim_wake.notify_one();
-        let missing = || Refused::new(Code::PoolNotFound, format!("there is no pool `{name}`"));
-        let view = view::pools(&self.core).await?.into_iter().find(|view| view.settings.name == name);
-        Ok(view.ok_or_else(missing)?)
+        let (core, by) = (self.core.clone(), by.to_owned());
+        self.core.to_its_end(async move { view::put_pool(&core, settings, by).await }).await?
     }
 
     pub async fn health(&self) -> Health {

@@ -32,6 +32,7 @@ impl Core {
         if let Err(error) = self.insist(LAST_WRITES, leave).await {
             tracing::warn!(%error, "the store was not told of the stop; the next start takes the jobs over");
         }
+        self.intake.close();
         self.quit.cancel();
         self.tracker.close();
         self.tracker.wait().await;

@@ -23,9 +23,14 @@ impl Tasks {
         self.0.read().expect("no panic while tasks are held").values().cloned().collect()
     }
 
+    /// Answers may arrive out of order: the newest version stays.
     pub(crate) fn put(&self, task: Task) -> Arc<Task> {
         let task = Arc::new(task);
-        self.0.write().expect("no panic while tasks are held").insert(task.code.clone(), task.clone());
+        let mut tasks = self.0.write().expect("no panic while tasks are held");
+        let is_newer = |known: &Arc<Task>| known.id == task.id && known.version > task.version;
+        if !tasks.get(&task.code).is_some_and(is_newer) {
+            tasks.insert(task.code.clone(), task.clone());
+        }
         task
     }
 
@@ -74,7 +79,7 @@ impl Core {
                 let detail = format!("task `{}` exists since {}", task.code, task.create_time);
                 Err(Refused::new(Code::TaskExists, detail).hint("change it with PUT, or take another code").into())
             }
-            change => self.changed(change),
+            change => self.changed(change).await,
         }
     }
 
@@ -88,12 +93,12 @@ impl Core {
         self.check_definition(&definition)?;
         let now = self.clock.now();
         let change = self.store.update_task(code.clone(), version, definition, by.to_owned(), now).await?;
-        self.changed_or_missing(code, change)
+        self.changed_or_missing(code, change).await
     }
 
     pub(crate) async fn switch_task(&self, code: &TaskCode, enabled: bool, by: &str) -> Result<Task, Error> {
         let change = self.store.switch_task(code.clone(), enabled, by.to_owned(), self.clock.now()).await?;
-        self.changed_or_missing(code, change)
+        self.changed_or_missing(code, change).await
     }
 
     pub(crate) async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
@@ -106,7 +111,7 @@ impl Core {
                 self.tasks.remove(code);
                 Ok(())
             }
-            change => self.changed_or_missing(code, change).map(drop),
+            change => self.changed_or_missing(code, change).await.map(drop),
         }
     }
 
@@ -161,17 +166,23 @@ impl Core {
         Ok(())
     }
 
-    fn changed_or_missing(&self, code: &TaskCode, change: TaskChange) -> Result<Task, Error> {
+    async fn changed_or_missing(&self, code: &TaskCode, change: TaskChange) -> Result<Task, Error> {
         match change {
             TaskChange::Missing => Err(self.no_such_task(code).into()),
-            change => self.changed(change),
+            change => self.changed(change).await,
         }
     }
 
-    fn changed(&self, change: TaskChange) -> Result<Task, Error> {
+    async fn changed(&self, change: TaskChange) -> Result<Task, Error> {
         match change {
-            TaskChange::Written(task) => Ok(Task::clone(&self.tasks.put(task))),
+            TaskChange::Written(task) => {
+                if let Err(error) = self.unpark_known(&[self.tasks.put(task.clone())]).await {
+                    tracing::warn!(%error, task = %task.code, "jobs that wait for a handler wait on");
+                }
+                Ok(task)
+            }
             TaskChange::Conflict(task) | TaskChange::InTheWay(task) => {
+                self.tasks.put(task.clone());
                 let detail = format!("task `{}` is at version {}: somebody else changed it", task.code, task.version);
                 let refused = Refused::new(Code::VersionConflict, detail).hint("read it again and repeat your change");
                 Err(Refused { current_version: Some(task.version), ..refused }.into())

@@ -1,11 +1,13 @@
 //! What the engine shows of itself.
 
+use std::sync::Arc;
+
 use mainspring_model::refused::Complaints;
 use mainspring_model::wait_reason::PoolFacts;
-use mainspring_model::{QueueState, Refused, Timestamp, limits};
+use mainspring_model::{Code, QueueState, Refused, Timestamp, limits};
 use mainspring_store::{LiveCount, PoolSettings};
 
-use crate::core::Core;
+use crate::core::{Core, Count};
 use crate::error::Error;
 
 /// A pool as it is now, on this node.
@@ -88,7 +90,20 @@ pub(crate) async fn pools(core: &Core) -> Result<Vec<PoolView>, Error> {
     Ok(views.collect())
 }
 
-pub(crate) fn check_pool(settings: &PoolSettings, pools: usize) -> Result<(), Refused> {
+pub(crate) async fn put_pool(core: &Arc<Core>, settings: PoolSettings, by: String) -> Result<PoolView, Error> {
+    let others = core.pools.all().iter().filter(|pool| pool.name != settings.name).count();
+    check_pool(&settings, others)?;
+    let name = settings.name.clone();
+    core.store.put_pool(settings.clone(), by, core.clock.now()).await?;
+    let pool = core.pools.put(settings);
+    core.kick(&pool);
+    core.claim_wake.notify_one();
+    let missing = || Refused::new(Code::PoolNotFound, format!("there is no pool `{name}`"));
+    let view = pools(core).await?.into_iter().find(|view| view.settings.name == name);
+    Ok(view.ok_or_else(missing)?)
+}
+
+fn check_pool(settings: &PoolSettings, other_pools: usize) -> Result<(), Refused> {
     let mut complaints = Complaints::default();
     let mut in_range = |field: &str, value: u32, low: u32, high: u32| {
         if !(low..=high).contains(&value) {
@@ -97,7 +112,7 @@ pub(crate) fn check_pool(settings: &PoolSettings, pools: usize) -> Result<(), Re
     };
     in_range("concurrency", settings.concurrency, 1, limits::POOL_CONCURRENCY_MAX);
     in_range("queueCapacity", settings.queue_capacity, 1, limits::POOL_QUEUE_MAX);
-    if pools >= limits::POOLS_MAX {
+    if other_pools >= limits::POOLS_MAX {
         complaints.add("name", "TOO_MANY", format!("at most {} pools are kept", limits::POOLS_MAX));
     }
     complaints.into_result()
@@ -111,6 +126,10 @@ pub(crate) async fn health(core: &Core) -> Health {
     }
     if zombies_now >= limits::ZOMBIES_MAX as u64 {
         problems.push(format!("{zombies_now} bodies ignore their cancellation: restart this node"));
+    }
+    let panics = core.counts.get(Count::LoopPanics);
+    if panics > 0 {
+        problems.push(format!("loops of the engine panicked {panics} times: see the log, and restart this node"));
     }
     let stopping = core.is_stopping();
     if stopping {

@@ -16,13 +16,10 @@ use crate::locked;
 pub(crate) struct Waiters(Mutex<BTreeMap<JobId, Vec<oneshot::Sender<JobEnd>>>>);
 
 impl Waiters {
-    fn enter(&self, id: JobId) -> oneshot::Receiver<JobEnd> {
+    fn enter(&self, id: JobId) -> Entered<'_> {
         let (tell, told) = oneshot::channel();
-        let mut waiters = locked(&self.0);
-        let of_job = waiters.entry(id).or_default();
-        of_job.retain(|waiter| !waiter.is_closed());
-        of_job.push(tell);
-        told
+        locked(&self.0).entry(id).or_default().push(tell);
+        Entered { waiters: self, id, told }
     }
 
     pub(crate) fn tell(&self, id: JobId, end: impl Fn() -> JobEnd) {
@@ -32,6 +29,26 @@ impl Waiters {
         }
         for waiter in waiters.remove(&id).unwrap_or_default() {
             let _ = waiter.send(end());
+        }
+    }
+}
+
+/// A caller that waits. When it goes away nothing of it stays.
+struct Entered<'a> {
+    waiters: &'a Waiters,
+    id: JobId,
+    told: oneshot::Receiver<JobEnd>,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.told.close();
+        let mut waiters = locked(&self.waiters.0);
+        if let Some(of_job) = waiters.get_mut(&self.id) {
+            of_job.retain(|waiter| !waiter.is_closed());
+            if of_job.is_empty() {
+                waiters.remove(&self.id);
+            }
         }
     }
 }
@@ -46,13 +63,13 @@ impl Core {
         }
         loop {
             // Enter before looking, or an end in between is missed.
-            let told = self.waiters.enter(id);
+            let mut entered = self.waiters.enter(id);
             if let Some(end) = self.store.job_end(id).await? {
                 return Ok(end);
             }
             tokio::select! {
                 biased;
-                end = told => if let Ok(end) = end { return Ok(end) },
+                end = &mut entered.told => if let Ok(end) = end { return Ok(end) },
                 () = self.clock.sleep(LOOK_AGAIN) => {}
             }
         }

@@ -50,7 +50,7 @@ pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::{
     AttemptId, BizId, Job, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Unique, Verdict, Wait,
 };
-pub use mainspring_store::{JobEnd, PoolSettings, WhenFull, clock};
+pub use mainspring_store::{JobEnd, JobFilter, PoolSettings, WhenFull, clock};
 
 /// The code of the guide for handlers is compiled with this crate's.
 #[cfg(doctest)]

@@ -1,29 +1,15 @@
-//! The pipeline through the library face, on the reference store and on SQLite.
+//! The pipeline through the library face, on every store.
+
+mod stores;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use mainspring::prelude::*;
-use mainspring::{Builder, JobStatus, WhenFull};
+use mainspring::{Builder, JobStatus};
+use stores::{LIMIT, within};
 use tokio::sync::{Notify, Semaphore};
-
-/// Every case on every store.
-macro_rules! on_every_store {
-    ($($case:ident),+ $(,)?) => {
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() { super::$case(super::Mainspring::in_memory()).await; })+
-        }
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                let dir = tempfile::tempdir().expect("a directory");
-                super::$case(super::Mainspring::sqlite(dir.path().join("jobs.db"))).await;
-            })+
-        }
-    };
-}
 
 on_every_store!(
     a_job_runs_and_its_result_is_kept,
@@ -34,24 +20,14 @@ on_every_store!(
     a_final_failure_is_not_retried,
     a_body_past_its_deadline_is_dropped_and_its_slot_goes_on,
     a_blocking_body_that_ignores_its_deadline_is_a_zombie_and_its_slot_is_replaced,
-    a_full_pool_spills_to_the_store_and_loses_nothing,
-    a_full_pool_refuses_when_it_is_told_to,
-    a_full_pool_can_make_the_caller_run_the_job,
-    a_paused_pool_starts_nothing,
+    a_job_without_a_handler_waits_until_there_is_one,
     a_delayed_job_is_never_early,
     a_cancelled_job_stops_its_body,
-    a_polite_stop_gives_back_what_did_not_start,
     many_jobs_are_answered_one_by_one,
     output_and_progress_are_kept_with_the_attempt,
     a_payload_of_the_wrong_shape_fails_for_good,
     a_snooze_spends_nothing,
 );
-
-const LIMIT: Duration = Duration::from_secs(20);
-
-async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LIMIT, work).await.expect("it ends in time")
-}
 
 async fn a_job_runs_and_its_result_is_kept(jobs: Builder) {
     let jobs =
@@ -192,96 +168,27 @@ async fn a_blocking_body_that_ignores_its_deadline_is_a_zombie_and_its_slot_is_r
     jobs.stop(LIMIT).await;
 }
 
-fn small_pool(when_full: WhenFull) -> mainspring::PoolSettings {
-    mainspring::PoolSettings {
-        name: "default".parse().expect("a name"),
-        concurrency: 1,
-        queue_capacity: 2,
-        paused: false,
-        when_full,
-    }
-}
-
-/// An engine with one slot, two places, and a handler that waits for its permit.
-async fn gated(jobs: Builder, when_full: WhenFull) -> (Mainspring, Arc<Semaphore>) {
-    let go = Arc::new(Semaphore::new(0));
-    let gate = go.clone();
-    let handler = move |_: Context, (): ()| {
-        let gate = gate.clone();
-        async move { gate.acquire().await.expect("open").forget() }
+async fn a_job_without_a_handler_waits_until_there_is_one(jobs: Builder) {
+    let jobs = jobs.handler("known", async |_: Context, (): ()| ()).task("other", |task| task).start().await;
+    let jobs = jobs.expect("starts");
+    let receipt = jobs.submit("other", &()).await.expect("stored");
+    let reason = || async {
+        let job = jobs.job(receipt.id).await.expect("known");
+        jobs.engine().wait_reason(&job).map(|reason| reason.as_str())
     };
-    let jobs = jobs.handler("gated", handler).start().await.expect("starts");
-    jobs.engine().put_pool(small_pool(when_full), "test").await.expect("changed");
-    (jobs, go)
-}
-
-async fn a_full_pool_spills_to_the_store_and_loses_nothing(jobs: Builder) {
-    let (jobs, go) = gated(jobs, WhenFull::Spill).await;
-    let mut ids = Vec::new();
-    for _ in 0..50 {
-        ids.push(jobs.submit("gated", &()).await.expect("stored").id);
-    }
-    let pool = jobs.engine().pools().await.expect("read").remove(0);
-    assert!(pool.held <= 2 && pool.running <= 1, "{pool:?}");
-    go.add_permits(50);
-    for id in ids {
-        assert_eq!(within(jobs.wait(id)).await.expect("known").status, JobStatus::Success);
-    }
-    jobs.stop(LIMIT).await;
-}
-
-async fn a_full_pool_refuses_when_it_is_told_to(jobs: Builder) {
-    let (jobs, go) = gated(jobs, WhenFull::Reject).await;
-    let mut stored = Vec::new();
-    let refused = loop {
-        match jobs.submit("gated", &()).await {
-            Ok(receipt) => stored.push(receipt.id),
-            Err(error) => break error,
+    let parked = async {
+        while reason().await != Some("NO_HANDLER") {
+            tokio::task::yield_now().await;
         }
-        assert!(stored.len() <= 3, "one runs, two wait");
     };
-    assert_eq!(refused.code(), "BACKLOG_FULL");
-    go.add_permits(10);
-    for id in stored {
-        within(jobs.wait(id)).await.expect("known");
-    }
-    jobs.stop(LIMIT).await;
-}
-
-async fn a_full_pool_can_make_the_caller_run_the_job(jobs: Builder) {
-    let (jobs, go) = gated(jobs, WhenFull::CallerRuns).await;
-    let mut stored = Vec::new();
-    let run_by_caller = loop {
-        let submit = async { jobs.submit("gated", &()).await.expect("stored").id };
-        match tokio::time::timeout(Duration::from_millis(500), submit).await {
-            Ok(id) => stored.push(id),
-            Err(_) => break, // this caller runs the job: it waits for a permit
-        }
-        assert!(stored.len() <= 3, "one runs, two wait");
-    };
-    let () = run_by_caller;
-    go.add_permits(10);
-    let last = within(jobs.submit("gated", &()).into_future()).await.expect("stored");
-    within(jobs.wait(last.id)).await.expect("known");
-    for id in stored {
-        within(jobs.wait(id)).await.expect("known");
-    }
-    jobs.stop(Duration::from_secs(1)).await;
-}
-
-async fn a_paused_pool_starts_nothing(jobs: Builder) {
-    let jobs = jobs.handler("ok", async |_: Context, (): ()| ()).start().await.expect("starts");
-    let mut pool = jobs.engine().pools().await.expect("read").remove(0).settings;
-    pool.paused = true;
-    jobs.engine().put_pool(pool.clone(), "test").await.expect("changed");
-    let receipt = jobs.submit("ok", &()).await.expect("stored");
-    let waited = tokio::time::timeout(Duration::from_millis(300), jobs.wait(receipt.id)).await;
-    assert!(waited.is_err(), "it ran in a paused pool");
-    let job = jobs.job(receipt.id).await.expect("known");
-    assert_eq!(jobs.engine().wait_reason(&job).map(|reason| reason.as_str()), Some("POOL_PAUSED"));
-    pool.paused = false;
-    jobs.engine().put_pool(pool, "test").await.expect("changed");
-    assert_eq!(within(jobs.wait(receipt.id)).await.expect("known").status, JobStatus::Success);
+    within(parked).await;
+    let code: mainspring::TaskCode = "other".parse().expect("a code");
+    let task = jobs.engine().task(&code).await.expect("known");
+    let mut definition = task.definition.clone();
+    definition.handler = "known".parse().expect("a name");
+    jobs.engine().update_task(&code, task.version, definition, "test").await.expect("written");
+    let end = within(jobs.wait(receipt.id)).await.expect("known");
+    assert_eq!(end.status, JobStatus::Success, "{end:?}");
     jobs.stop(LIMIT).await;
 }
 
@@ -323,24 +230,6 @@ async fn a_cancelled_job_stops_its_body(jobs: Builder) {
     assert_eq!(again.code(), "OPERATION_NOT_ALLOWED");
     jobs.stop(LIMIT).await;
     assert!(jobs.engine().store().verify().await.expect("read").is_empty());
-}
-
-async fn a_polite_stop_gives_back_what_did_not_start(jobs: Builder) {
-    let (jobs, go) = gated(jobs, WhenFull::Spill).await;
-    let mut ids = Vec::new();
-    for _ in 0..5 {
-        ids.push(jobs.submit("gated", &()).await.expect("stored").id);
-    }
-    // The one body ends while the engine stops, the others never begin.
-    let (report, ()) = tokio::join!(jobs.stop(LIMIT), async { go.add_permits(1) });
-    assert_eq!((report.given_up, report.unwritten), (0, 0), "{report:?}");
-    let store = jobs.engine().store();
-    for id in ids {
-        let job = store.job(id).await.expect("read").expect("kept");
-        assert!(job.status == JobStatus::Success || job.attempts == 0, "{job:?}");
-        assert!(job.queue.is_none_or(|entry| entry.owner.is_none()), "still held: {job:?}");
-    }
-    assert_eq!(jobs.submit("gated", &()).await.expect_err("stopped").code(), "STOPPING");
 }
 
 async fn many_jobs_are_answered_one_by_one(jobs: Builder) {

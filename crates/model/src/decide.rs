@@ -87,6 +87,11 @@ pub enum Budget {
 
 pub fn decide(ended: Ended, facts: &Facts, now: Timestamp, dice: u64) -> Decision {
     match ended {
+        Ended::Answered(Verdict::Done { result: Some(result) }) if result.len() > limits::RESULT_BYTES_MAX => {
+            let (bytes, max) = (result.len(), limits::RESULT_BYTES_MAX);
+            let error = format!("the work is done, but its result has {bytes} bytes and at most {max} are kept");
+            dead(AttemptStatus::Failed, JobStatus::Failed, DeadCause::NeedsPerson, &error, facts)
+        }
         Ended::Answered(Verdict::Done { result }) => Decision {
             attempt: AttemptStatus::Success,
             next: Next::Final { status: JobStatus::Success, dead: None, stop_task: false },
@@ -262,6 +267,9 @@ mod tests {
         let f = facts();
         let answered = Ended::Answered;
         check(answered(Verdict::done()), &f, "SUCCESS SUCCESS");
+        check(answered(Verdict::done_with("x".repeat(limits::RESULT_BYTES_MAX))), &f, "SUCCESS SUCCESS");
+        let large = "x".repeat(limits::RESULT_BYTES_MAX + 1);
+        check(answered(Verdict::done_with(large)), &f, "FAILED FAILED NEEDS_PERSON");
         check(answered(Verdict::retry("x")), &f, "FAILED again +1200 Failure");
         check(answered(Verdict::retry("x")), &Facts { retry_count: 2, ..f }, "FAILED FAILED RETRIES_SPENT");
         check(answered(Verdict::fail("x")), &f, "FAILED FAILED FAILED_FOR_GOOD");

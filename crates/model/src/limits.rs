@@ -25,6 +25,8 @@ pub const ERROR_CHARS_MAX: usize = 4_000;
 /// One attempt's output: its beginning and its end are kept, what lies between is counted.
 pub const OUTPUT_HEAD_BYTES_MAX: usize = 768 * 1024;
 pub const OUTPUT_TAIL_BYTES_MAX: usize = 256 * 1024;
+/// One word of progress, as JSON.
+pub const PROGRESS_CHARS_MAX: usize = 2_000;
 /// One line of output; a longer one is cut into several.
 pub const OUTPUT_LINE_BYTES_MAX: usize = 16 * 1024;
 
@@ -59,6 +61,11 @@ pub const POOL_QUEUE_MAX: u32 = 20_000;
 pub const POOL_CONCURRENCY_DEFAULT: u32 = 64;
 pub const POOL_CONCURRENCY_MAX: u32 = 10_000;
 pub const POOLS_MAX: usize = 200;
+
+/// Places that a full memory keeps for urgent jobs (high and critical), beside its capacity.
+pub const fn urgent_places(queue_capacity: u32) -> u32 {
+    queue_capacity / 8 + 1
+}
 
 /// Claims happen this long before a job is due, so that it can start on its instant.
 pub const CLAIM_AHEAD_MS: i64 = 1_000;

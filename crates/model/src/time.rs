@@ -182,6 +182,12 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
     /// For durations: never steps.
     fn monotonic(&self) -> Duration;
     fn sleep(&self, length: Duration) -> Sleep;
+
+    /// Until the wall clock shows `instant`, if it does not step meanwhile. A clock that knows parts of a millisecond
+    /// wakes closer to it than `sleep` can.
+    fn sleep_until(&self, instant: Timestamp) -> Sleep {
+        self.sleep(instant.until(self.now()))
+    }
 }
 
 pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -40,6 +40,14 @@ impl Clock for SystemClock {
     fn sleep(&self, length: Duration) -> Sleep {
         Box::pin(tokio::time::sleep(length))
     }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everybody else takes")]
+    fn sleep_until(&self, instant: Timestamp) -> Sleep {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let end_ms = instant.plus_ms(-self.offset_ms).as_ms();
+        let end = Duration::from_millis(u64::try_from(end_ms).unwrap_or(0));
+        Box::pin(tokio::time::sleep(end.saturating_sub(since_epoch)))
+    }
 }
 
 /// Stands still until it is moved. Sleepers wake in the move that reaches them.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use mainspring_engine::execute::egress::Egress;
 use mainspring_engine::execute::http::HttpHandler;
 use mainspring_engine::{Engine, Registry, StopReport};
-use mainspring_model::{Clock, HandlerName};
+use mainspring_model::{Clock, HandlerName, limits};
 use mainspring_server::{AppState, Settings};
 use mainspring_store::Store;
 use mainspring_store::clock::SystemClock;
@@ -29,6 +29,8 @@ use crate::telemetry;
 
 /// Requests wait for the store, they do not compute.
 const REST_THREADS: usize = 2;
+/// What a keeper needs beside the grace of its command.
+const KEEPER_TIME: Duration = Duration::from_secs(1);
 /// Threads of blocking handlers do not end when they are told to; the process does.
 const RUNTIME_END: Duration = Duration::from_millis(500);
 
@@ -154,6 +156,11 @@ async fn start_engine(
         .clock(clock)
         .handlers(registry)
         .node_name(config.node_name.clone(), env!("CARGO_PKG_VERSION").to_owned());
+    // A command's whole tree has its time to end before the engine counts its body as gone.
+    let kill_graces = config.commands.iter().map(|command| command.handler.template().kill_grace + KEEPER_TIME);
+    if let Some(longest) = kill_graces.max() {
+        builder = builder.cancel_grace(longest.max(Duration::from_millis(limits::CANCEL_GRACE_MS)));
+    }
     for pool in &config.pools {
         builder = builder.pool(pool.clone());
     }

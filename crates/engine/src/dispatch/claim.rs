@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainspring_model::{TaskCode, Timestamp};
+use mainspring_model::{Task, TaskCode, Timestamp};
 use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom, StoreError};
 
 use super::POLL;
@@ -62,18 +62,27 @@ impl Core {
 
     async fn claim_once(self: &Arc<Core>, rooms: Vec<PoolRoom>) -> Result<(), StoreError> {
         let owning = self.owning.read().await;
+        if self.has_left() {
+            return Ok(()); // the loop ends with the engine
+        }
         let due_until = self.claim_until(self.clock.now());
         let request = ClaimRequest { owner: self.incarnation, due_until, rooms: rooms.clone() };
         let claimed = self.store.claim(request).await;
-        self.place_claimed(&rooms, claimed.as_ref().ok());
-        drop(owning);
         match claimed {
-            Ok(claimed) => {
-                self.park_unknown(claimed.jobs).await;
+            Ok(mut claimed) => {
+                // Judged once: a task that changes in between must not let a job fall between two stools.
+                let (known, unknown) =
+                    std::mem::take(&mut claimed.jobs).into_iter().partition(|claim| self.can_run(&claim.task));
+                claimed.jobs = known;
+                self.place_claimed(&rooms, Some(&claimed));
+                drop(owning);
                 self.kick_all();
+                self.park(unknown).await;
                 Ok(())
             }
             Err(error) => {
+                self.place_claimed(&rooms, None);
+                drop(owning);
                 if matches!(error, StoreError::Unknown { .. }) {
                     self.give_back_unknown().await;
                 }
@@ -91,41 +100,38 @@ impl Core {
                 pool.store_has(Timestamp::default());
                 continue;
             };
-            let mine = |claim: &&Claim| claim.pool == room.pool && self.can_run(&claim.task);
+            let mine = |claim: &&Claim| claim.pool == room.pool;
             pool.hold(claimed.jobs.iter().filter(mine).cloned(), room.jobs_max);
             let next = claimed.next_due.iter().find(|(name, _)| *name == room.pool).and_then(|(_, due)| *due);
             pool.store_next(next);
         }
     }
 
-    fn can_run(&self, code: &TaskCode) -> bool {
+    pub(crate) fn can_run(&self, code: &TaskCode) -> bool {
         self.tasks.get(code).is_some_and(|task| self.registry.knows(&task.definition.handler))
     }
 
     /// A job whose handler this node does not know is neither failed nor delayed here: it rests until a node that
     /// knows it says so.
-    async fn park_unknown(&self, claims: Vec<Claim>) {
-        let unknown: Vec<Held> = claims
-            .into_iter()
-            .filter(|claim| !self.can_run(&claim.task))
-            .map(|claim| Held { id: claim.id, fence: claim.fence })
-            .collect();
-        if unknown.is_empty() {
+    async fn park(&self, claims: Vec<Claim>) {
+        if claims.is_empty() {
             return;
         }
+        let unknown: Vec<Held> = claims.iter().map(|claim| Held { id: claim.id, fence: claim.fence }).collect();
         tracing::warn!(jobs = unknown.len(), "jobs wait for a handler that this node does not have");
         let park = || self.store.give_back(unknown.clone(), GiveBack::Park, self.clock.now());
         let _ = self.insist(Duration::MAX, park).await;
     }
 
-    /// This node has handlers for these tasks: jobs that rested for want of one go on.
-    pub(crate) async fn unpark_known(&self) -> Result<(), StoreError> {
-        let known = |task: &Arc<mainspring_model::Task>| self.registry.knows(&task.definition.handler);
-        let codes: Vec<TaskCode> =
-            self.tasks.all().iter().filter(|task| known(task)).map(|task| task.code.clone()).collect();
+    /// Jobs of these tasks that rested for want of a handler go on, where this node has it now.
+    pub(crate) async fn unpark_known(&self, tasks: &[Arc<Task>]) -> Result<(), StoreError> {
+        let known = tasks.iter().filter(|task| self.registry.knows(&task.definition.handler));
+        let codes: Vec<TaskCode> = known.map(|task| task.code.clone()).collect();
         let freed = if codes.is_empty() { 0 } else { self.store.unpark(codes).await? };
         if freed > 0 {
             tracing::info!(jobs = freed, "jobs that waited for a handler go on");
+            self.pools.look_in_store();
+            self.claim_wake.notify_one();
         }
         Ok(())
     }
@@ -136,11 +142,9 @@ impl Core {
         let owning = self.owning.write().await;
         let held = self.insist(Duration::MAX, || self.store.held(self.incarnation)).await.unwrap_or_default();
         let pools = self.pools.all();
-        let known = |held: &Held| self.live.contains(held) || pools.iter().any(|pool| pool.holds(held));
-        let mut lost: Vec<Held> = held.into_iter().filter(|held| !known(held)).collect();
-        // A job on its way from its pool into a slot is in neither place for an instant.
-        self.clock.sleep(Duration::from_millis(50)).await;
-        lost.retain(|held| !known(held));
+        // In this order: a job leaves its pool only when it is among the live ones.
+        let known = |held: &Held| pools.iter().any(|pool| pool.holds(held)) || self.live.contains(held);
+        let lost: Vec<Held> = held.into_iter().filter(|held| !known(held)).collect();
         if !lost.is_empty() {
             let give_back = || self.store.give_back(lost.clone(), GiveBack::Release, self.clock.now());
             let _ = self.insist(Duration::MAX, give_back).await;

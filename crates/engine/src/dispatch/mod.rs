@@ -15,7 +15,7 @@ use mainspring_model::{PoolName, Timestamp, limits};
 use mainspring_store::PoolSettings;
 
 pub(crate) use claim::claim_ahead;
-pub(crate) use pools::{Place, Pool};
+pub(crate) use pools::{Place, Pool, ZombieSlot};
 
 use crate::core::Core;
 use crate::execute;
@@ -82,13 +82,13 @@ pub(crate) async fn start_due(core: Arc<Core>) {
             next = [next, pool.next_held_due(now)].into_iter().flatten().min();
         }
         // A step of the wall clock is noticed within a second.
-        let pause = next.map_or(Duration::from_secs(60), |due| due.until(now)).min(Duration::from_secs(1));
+        let look_again = now.plus(Duration::from_secs(1));
         match next {
             None => wake.await,
-            Some(_) => tokio::select! {
+            Some(due) => tokio::select! {
                 biased;
                 () = wake => {}
-                () = core.clock.sleep(pause) => {}
+                () = core.clock.sleep_until(due.min(look_again)) => {}
             },
         }
     }

@@ -1,11 +1,13 @@
 //! A pool on this node: its slots, and the jobs it holds in memory.
 //!
 //! **Invariant:** `running` ≤ concurrency after every start; a lower limit takes effect as bodies end.
-//! **Invariant:** held + reserved ≤ queue capacity, whatever comes from submits and claims at the same time.
+//! **Invariant:** held + reserved ≤ queue capacity, and an eighth and one more for urgent jobs, whatever comes from
+//! submits and claims at the same time.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use mainspring_model::{Fence, JobId, PoolName, Timestamp, limits};
+use mainspring_model::{Fence, JobId, PoolName, Priority, Timestamp, limits};
 use mainspring_store::{Claim, Held, PoolSettings, WhenFull};
 
 use super::ready::Ready;
@@ -21,6 +23,9 @@ pub(crate) struct Pool {
 struct State {
     settings: PoolSettings,
     ready: Ready,
+    /// Taken from `ready` and not yet among the live attempts: on their way into a slot, or waiting for their turn.
+    /// Set when a person ended the job meanwhile, with that person's name.
+    starting: BTreeMap<Held, Option<String>>,
     /// Places promised to jobs whose insert or claim is on its way.
     reserved: u32,
     running: u32,
@@ -44,6 +49,12 @@ pub(crate) enum Place {
     Full(WhenFull),
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ZombieSlot {
+    Replaced,
+    Kept,
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) running: u32,
@@ -55,6 +66,7 @@ impl Pool {
     pub(crate) fn new(settings: PoolSettings) -> Pool {
         let state = State {
             ready: Ready::default(),
+            starting: BTreeMap::new(),
             reserved: 0,
             running: 0,
             zombies: 0,
@@ -81,17 +93,21 @@ impl Pool {
 
     // ---- places in memory ----
 
-    /// For a fresh job. A job never overtakes the backlog of its pool that waits in the store.
-    pub(crate) fn place_for(&self, due: Timestamp, claim_until: Timestamp) -> Place {
+    /// For a fresh job. It never overtakes the backlog of its pool that waits in the store, unless it is urgent: that
+    /// goes first anyway, and has a few places more, so that a full memory does not hold it up.
+    pub(crate) fn place_for(&self, due: Timestamp, priority: Priority, claim_until: Timestamp) -> Place {
         let mut state = locked(&self.state);
         if due > claim_until {
             return Place::InStore;
         }
-        let full = state.held() + state.reserved >= state.settings.queue_capacity;
+        let is_urgent = priority < Priority::Normal;
+        let capacity = state.settings.queue_capacity;
+        let places = if is_urgent { capacity.saturating_add(limits::urgent_places(capacity)) } else { capacity };
+        let full = state.held() + state.reserved >= places;
         if full && state.settings.when_full != WhenFull::Spill {
             return Place::Full(state.settings.when_full);
         }
-        let backlog_first = state.store_due.is_some_and(|first| first <= due);
+        let backlog_first = !is_urgent && state.store_due.is_some_and(|first| first <= due);
         if full || backlog_first || state.closed {
             return Place::InStore;
         }
@@ -116,7 +132,7 @@ impl Pool {
         if !state.is_low() {
             return 0;
         }
-        let free = state.settings.queue_capacity - state.held() - state.reserved;
+        let free = state.settings.queue_capacity.saturating_sub(state.held() + state.reserved);
         let places = free.min(limits::CLAIM_JOBS_MAX);
         state.reserved += places;
         state.store_news = None;
@@ -161,7 +177,7 @@ impl Pool {
         if state.settings.paused || state.closed || state.running >= state.settings.concurrency {
             return None;
         }
-        let claim = state.ready.pop(now)?;
+        let claim = state.pop(now)?;
         state.running += 1;
         Some(claim)
     }
@@ -171,7 +187,7 @@ impl Pool {
     pub(crate) fn next_in_slot(&self, now: Timestamp) -> (Option<Claim>, bool) {
         let mut state = locked(&self.state);
         let keeps = !state.settings.paused && !state.closed && state.running <= state.settings.concurrency;
-        let next = if keeps { state.ready.pop(now) } else { None };
+        let next = if keeps { state.pop(now) } else { None };
         if next.is_none() {
             state.running = state.running.saturating_sub(1);
         }
@@ -184,11 +200,21 @@ impl Pool {
         locked(&self.state).running += 1;
     }
 
-    /// The slot of a body that ignores its cancellation is replaced.
-    pub(crate) fn slot_became_zombie(&self) {
+    /// The job is among the live attempts, or will not be. The name of whoever has ended it since it left the queue.
+    pub(crate) fn has_started(&self, held: &Held) -> Option<String> {
+        locked(&self.state).starting.remove(held).flatten()
+    }
+
+    /// A body ignores its cancellation. Its slot is replaced, as long as there are few of them: past the limit they
+    /// keep their slots, or a handler that never ends would take one thread after the other.
+    pub(crate) fn slot_became_zombie(&self) -> ZombieSlot {
         let mut state = locked(&self.state);
-        state.running = state.running.saturating_sub(1);
         state.zombies += 1;
+        if state.zombies > limits::ZOMBIES_MAX as u32 {
+            return ZombieSlot::Kept;
+        }
+        state.running = state.running.saturating_sub(1);
+        ZombieSlot::Replaced
     }
 
     pub(crate) fn zombie_ended(&self) {
@@ -203,15 +229,21 @@ impl Pool {
     }
 
     /// A held job whose fence is older than `before`.
-    pub(crate) fn take_out(&self, id: JobId, before: Fence) -> Option<Claim> {
-        locked(&self.state).ready.remove(id, before)
+    /// A person has ended or moved the job: it does not start from this memory.
+    pub(crate) fn take_out(&self, id: JobId, before: Fence, by: &str) {
+        let mut state = locked(&self.state);
+        if state.ready.remove(id, before).is_none() {
+            let (from, to) = (Held { id, fence: Fence(0) }, Held { id, fence: before });
+            state.starting.range_mut(from..to).for_each(|(_, ended_by)| *ended_by = Some(by.to_owned()));
+        }
     }
 
     pub(crate) fn holds(&self, held: &Held) -> bool {
-        locked(&self.state).ready.holds(held)
+        let state = locked(&self.state);
+        state.starting.contains_key(held) || state.ready.holds(held)
     }
 
-    /// All that is held and has not started: for a pause (it goes back to the store).
+    /// All that is held and has not started: a stop gives it back.
     pub(crate) fn drain(&self) -> Vec<Claim> {
         locked(&self.state).ready.drain()
     }
@@ -223,6 +255,12 @@ impl Pool {
 }
 
 impl State {
+    fn pop(&mut self, now: Timestamp) -> Option<Claim> {
+        let claim = self.ready.pop(now)?;
+        self.starting.insert(Held { id: claim.id, fence: claim.fence }, None);
+        Some(claim)
+    }
+
     /// Half empty: a claim now brings a useful portion.
     fn is_low(&self) -> bool {
         self.held() + self.reserved <= self.settings.queue_capacity / 2
@@ -253,9 +291,9 @@ mod tests {
     fn places_are_bounded_and_a_full_pool_follows_its_policy() {
         let check = |when_full, expect| {
             let pool = pool(1, 2, when_full);
-            assert_eq!(pool.place_for(at(5), at(10)), Place::Reserved);
-            assert_eq!(pool.place_for(at(5), at(10)), Place::Reserved);
-            assert_eq!(pool.place_for(at(5), at(10)), expect);
+            assert_eq!(pool.place_for(at(5), Priority::Normal, at(10)), Place::Reserved);
+            assert_eq!(pool.place_for(at(5), Priority::Normal, at(10)), Place::Reserved);
+            assert_eq!(pool.place_for(at(5), Priority::Normal, at(10)), expect);
         };
         check(WhenFull::Spill, Place::InStore);
         check(WhenFull::Reject, Place::Full(WhenFull::Reject));
@@ -267,9 +305,9 @@ mod tests {
     fn a_fresh_job_never_overtakes_the_backlog() {
         let pool = pool(1, 10, WhenFull::Spill);
         pool.store_has(at(3));
-        assert_eq!(pool.place_for(at(5), at(10)), Place::InStore);
-        assert_eq!(pool.place_for(at(2), at(10)), Place::Reserved);
-        assert_eq!(pool.place_for(at(11), at(10)), Place::InStore, "it is not due yet");
+        assert_eq!(pool.place_for(at(5), Priority::Normal, at(10)), Place::InStore);
+        assert_eq!(pool.place_for(at(2), Priority::Normal, at(10)), Place::Reserved);
+        assert_eq!(pool.place_for(at(11), Priority::Normal, at(10)), Place::InStore, "it is not due yet");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use mainspring_model::decide::Ended;
 use mainspring_model::time::Clock;
 use mainspring_model::{AttemptId, Fence, JobId, Task, Timestamp};
 use mainspring_store::{Claim, Held};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::Pool;
@@ -42,6 +43,10 @@ pub(crate) struct LiveAttempt {
     pub(crate) output: Output,
     /// Given back when the outcome is written: until then the loss of this node would be counted against the job.
     turn: Mutex<Option<Turn>>,
+    /// Whoever waits for the end of the body: dropped at it.
+    waits: Mutex<Option<oneshot::Sender<()>>>,
+    /// A zombie whose slot was not replaced, because there are too many already.
+    pub(crate) keeps_slot: AtomicBool,
     phase: Mutex<Phase>,
 }
 
@@ -93,12 +98,22 @@ impl LiveAttempt {
             start_written: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
             turn: Mutex::new(None),
+            waits: Mutex::new(None),
+            keeps_slot: AtomicBool::new(false),
             phase: Mutex::new(Phase::Running),
         }
     }
 
     pub(crate) fn id(&self) -> AttemptId {
         AttemptId { job: self.claim.id, fence: self.claim.fence }
+    }
+
+    pub(crate) fn tell_at_end(&self, waits: Option<oneshot::Sender<()>>) {
+        *locked(&self.waits) = waits;
+    }
+
+    pub(crate) fn tell_end(&self) {
+        drop(locked(&self.waits).take());
     }
 
     pub(crate) fn keep_turn(&self, turn: Turn) {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use mainspring_model::Verdict;
 use mainspring_model::decide::{Ended, care};
 use mainspring_store::{Claim, GiveBack, Held, Started};
+use tokio::sync::oneshot;
 
 pub(crate) use live::{BodyEnd, LiveAttempt, LiveAttempts};
 pub(crate) use watch::{enforce_deadlines, show_progress};
@@ -34,16 +35,14 @@ pub(crate) fn start(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim) {
     core.spawn_body(run_slot(core.clone(), pool, claim));
 }
 
-/// The pool's policy CALLER_RUNS: the submitter waits as if it did the work itself. It may go away; the job runs on.
-pub(crate) async fn run_for_caller(core: &Arc<Core>, claim: Claim) {
-    let Some(pool) = core.pools.get(&claim.pool) else { return };
-    let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    let slot = run_slot(core.clone(), pool, claim);
+/// The same, for somebody who waits for the end of this one attempt.
+pub(crate) fn start_for(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim, ended: oneshot::Sender<()>) {
+    let runner = core.clone();
     core.spawn_body(async move {
-        slot.await;
-        drop(ended);
+        if run_one(&runner, &pool, claim, Some(ended)).await == Slot::Kept {
+            go_on(runner, pool).await;
+        }
     });
-    let _ = end.await;
 }
 
 /// What became of the slot in which an attempt ran.
@@ -55,14 +54,19 @@ enum Slot {
 }
 
 async fn run_slot(core: Arc<Core>, pool: Arc<Pool>, first: Claim) {
-    let mut claim = first;
-    while run_one(&core, &pool, claim).await == Slot::Kept {
-        match free_slot(&core, &pool) {
-            Some(next) => claim = next,
-            None => return,
-        }
+    if run_one(&core, &pool, first, None).await == Slot::Kept {
+        go_on(core, pool).await;
+    }
+}
+
+/// Job after job, as long as there are due ones.
+async fn go_on(core: Arc<Core>, pool: Arc<Pool>) {
+    while let Some(next) = free_slot(&core, &pool) {
         // Short bodies never wait, so the loop itself has to let others on.
         tokio::task::consume_budget().await;
+        if run_one(&core, &pool, next, None).await == Slot::Gone {
+            return;
+        }
     }
 }
 
@@ -77,29 +81,35 @@ fn free_slot(core: &Core, pool: &Pool) -> Option<Claim> {
     next
 }
 
-async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) -> Slot {
+async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option<oneshot::Sender<()>>) -> Slot {
+    let held = Held { id: claim.id, fence: claim.fence };
     let task = core.tasks.get(&claim.task);
     let registered = task.as_ref().and_then(|task| core.registry.get(&task.definition.handler)).cloned();
     let (Some(task), Some(registered)) = (task, registered) else {
         // Deleted or edited since the claim: the job rests, with the reason.
-        let held = vec![Held { id: claim.id, fence: claim.fence }];
-        let park = || core.store.give_back(held.clone(), GiveBack::Park, core.clock.now());
+        let park = || core.store.give_back(vec![held], GiveBack::Park, core.clock.now());
         let _ = core.insist(Duration::MAX, park).await;
+        pool.has_started(&held);
         return Slot::Kept;
     };
     let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
     let turn = turn::wait_for_turn(core, care).await;
     if core.is_stopping() {
         // It waited for its turn or its slot when the stop began: no body begins any more.
-        core.give_back(vec![Held { id: claim.id, fence: claim.fence }]).await;
+        core.give_back(vec![held]).await;
+        pool.has_started(&held);
         return Slot::Kept;
     }
     let (now, at) = (core.clock.now(), core.clock.monotonic());
     let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
+    attempt.tell_at_end(ended);
     core.counts.add(Count::Started, 1);
     if core.live.insert(&attempt) {
         core.watch_wake.notify_one();
         core.show_wake.notify_one();
+    }
+    if let Some(by) = pool.has_started(&held) {
+        attempt.revoke(Ended::Cancelled { by }, at);
     }
     let careful = turn.is_careful();
     attempt.keep_turn(turn);
@@ -172,6 +182,7 @@ fn on_own_thread(core: &Arc<Core>, attempt: Arc<LiveAttempt>, handler: Arc<dyn B
 }
 
 fn finish(core: &Core, attempt: &Arc<LiveAttempt>, answered: Ended) -> Slot {
+    attempt.tell_end();
     match attempt.body_ended(answered) {
         BodyEnd::Counts(ended) => {
             core.write_back.add(attempt.clone(), ended, core.clock.now());
@@ -181,7 +192,7 @@ fn finish(core: &Core, attempt: &Arc<LiveAttempt>, answered: Ended) -> Slot {
             core.counts.add(Count::Discarded, 1);
             tracing::info!(attempt = %attempt.id(), "a body ended after its attempt was over; its result is discarded");
             attempt.pool.zombie_ended();
-            Slot::Gone
+            if attempt.keeps_slot.load(Ordering::Acquire) { Slot::Kept } else { Slot::Gone }
         }
     }
 }

@@ -13,8 +13,11 @@ use mainspring_model::limits;
 
 use super::{LiveAttempt, started};
 use crate::core::{Core, Count};
+use crate::dispatch::ZombieSlot;
 
 const TICK: Duration = Duration::from_millis(50);
+/// Whoever has not ended its node in this time may have company: others wait behind it.
+const ALONE_HOLD: Duration = Duration::from_secs(10);
 /// From the drop of an async body to the moment it counts as a zombie: it blocks the thread that would drop it.
 const DROP_GRACE: Duration = Duration::from_millis(500);
 
@@ -37,6 +40,9 @@ impl Core {
     fn enforce(self: &Arc<Core>, attempt: &Arc<LiveAttempt>, now: Duration) -> Duration {
         // The limit is the body's: while the store is slow to take its start it has not begun to run out.
         let Some(began) = attempt.began() else { return TICK };
+        if now.saturating_sub(began) >= ALONE_HOLD {
+            attempt.end_turn();
+        }
         if attempt.is_running() {
             let left = (began + attempt.limit).saturating_sub(now);
             if left.is_zero() {
@@ -62,9 +68,11 @@ impl Core {
 
     fn abandon(self: &Arc<Core>, attempt: &Arc<LiveAttempt>) {
         let Some(ended) = attempt.abandon() else { return };
-        tracing::warn!(attempt = %attempt.id(), task = %attempt.claim.task, "a body ignores its cancellation: its slot is replaced");
+        tracing::warn!(attempt = %attempt.id(), task = %attempt.claim.task, "a body ignores its cancellation");
         self.counts.add(Count::ZombiesEver, 1);
-        attempt.pool.slot_became_zombie();
+        attempt.tell_end();
+        let kept = attempt.pool.slot_became_zombie() == ZombieSlot::Kept;
+        attempt.keeps_slot.store(kept, Ordering::Release);
         self.write_back.add(attempt.clone(), ended, self.clock.now());
         self.kick(&attempt.pool);
     }

@@ -10,49 +10,59 @@ use std::time::Duration;
 
 use mainspring_model::time::Clock;
 use mainspring_model::{Code, Refused, limits};
-use mainspring_store::{Claim, GiveBack, Held, NewJob, StoreError, Submitted, Trouble};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
+use mainspring_store::{GiveBack, Held, NewJob, StoreError, Submitted, Trouble, WhenFull};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::{Receipt, fresh_claim};
+use super::{Receipt, fresh_claim, pool_full};
 use crate::core::Core;
 use crate::dispatch::Place;
 use crate::error::{Error, RETRY_AFTER};
 use crate::execute;
 use crate::locked;
 
-/// A receipt, and the job itself when the caller is to run it.
-type Answer = Result<(Receipt, Option<Claim>), Error>;
+/// What became of a job that was to be written.
+#[derive(Debug)]
+pub(super) enum Stored {
+    Answer(Result<Receipt, Error>),
+    /// Its first attempt has begun for the caller, who waits for the end of it.
+    RunsForCaller(Receipt, oneshot::Receiver<()>),
+    /// The pool's policy WAIT: nothing was stored, and the caller tries again.
+    PoolFull(Box<NewJob>),
+}
 
 #[derive(Debug)]
 pub(crate) struct Intake {
-    gathering: Mutex<VecDeque<Waiting>>,
+    /// `None` once the engine has stopped.
+    gathering: Mutex<Option<VecDeque<Waiting>>>,
     wake: Notify,
-    room: Semaphore,
+    room: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     job: NewJob,
-    place: Place,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Stored>,
+    /// The place in the intake, until the job is written: also when its caller has gone away.
+    permit: OwnedSemaphorePermit,
 }
 
 impl Default for Intake {
     fn default() -> Intake {
-        let room = Semaphore::new(limits::INTAKE_JOBS_MAX);
-        Intake { gathering: Mutex::default(), wake: Notify::new(), room }
+        let room = Arc::new(Semaphore::new(limits::INTAKE_JOBS_MAX));
+        Intake { gathering: Mutex::new(Some(VecDeque::new())), wake: Notify::new(), room }
     }
 }
 
 impl Intake {
-    /// A place in the intake: at once, or as soon as there is one, or never.
-    pub(crate) async fn admit(&self, clock: &dyn Clock) -> Result<SemaphorePermit<'_>, Error> {
-        if let Ok(permit) = self.room.try_acquire() {
+    /// Places in the intake: at once, or as soon as there are any, or never.
+    pub(crate) async fn admit(&self, jobs: usize, clock: &dyn Clock) -> Result<OwnedSemaphorePermit, Error> {
+        let places = u32::try_from(jobs).unwrap_or(u32::MAX);
+        if let Ok(permit) = self.room.clone().try_acquire_many_owned(places) {
             return Ok(permit);
         }
         tokio::select! {
             biased;
-            permit = self.room.acquire() => permit.map_err(|_| Error::stopping()),
+            permit = self.room.clone().acquire_many_owned(places) => permit.map_err(|_| Error::stopping()),
             () = clock.sleep(Duration::from_millis(limits::INTAKE_WAIT_MS)) => {
                 let refused = Refused::new(Code::BacklogFull, "too many submits wait to be written; nothing was stored");
                 Err(refused.retry_after(RETRY_AFTER).into())
@@ -60,22 +70,38 @@ impl Intake {
         }
     }
 
-    pub(crate) async fn add(&self, job: NewJob, place: Place) -> Answer {
+    pub(super) async fn add(&self, job: NewJob, permit: OwnedSemaphorePermit) -> Stored {
         let (answer, answered) = oneshot::channel();
-        locked(&self.gathering).push_back(Waiting { job, place, answer });
+        match &mut *locked(&self.gathering) {
+            Some(gathering) => gathering.push_back(Waiting { job, answer, permit }),
+            None => return Stored::Answer(Err(Error::stopping())),
+        }
         self.wake.notify_one();
         // Dropped without an answer: the stop did not wait any longer for a write that was under way.
-        answered.await.unwrap_or_else(|_| Err(unknown("the node stopped while the job was being written").into()))
+        let gone = || unknown("the node stopped while the job was being written").into();
+        answered.await.unwrap_or_else(|_| Stored::Answer(Err(gone())))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        locked(&self.gathering).is_empty()
+        locked(&self.gathering).as_ref().is_none_or(VecDeque::is_empty)
+    }
+
+    /// Nothing is written any more: whoever waits hears so, whoever comes later too.
+    pub(crate) fn close(&self) {
+        self.room.close();
+        for waiting in locked(&self.gathering).take().into_iter().flatten() {
+            let _ = waiting.answer.send(Stored::Answer(Err(Error::stopping())));
+        }
     }
 
     fn take(&self) -> Vec<Waiting> {
-        let mut gathering = locked(&self.gathering);
-        let count = gathering.len().min(limits::FLUSH_JOBS_MAX);
-        gathering.drain(..count).collect()
+        match &mut *locked(&self.gathering) {
+            Some(gathering) => {
+                let count = gathering.len().min(limits::FLUSH_JOBS_MAX);
+                gathering.drain(..count).collect()
+            }
+            None => Vec::new(),
+        }
     }
 }
 
@@ -90,120 +116,160 @@ pub(crate) async fn write_gathered(core: Arc<Core>) {
         if !core.intake.is_empty() {
             core.intake.wake.notify_one();
         }
-        let (jobs, answers): (Vec<_>, Vec<_>) =
-            waiting.into_iter().map(|waiting| ((waiting.job, waiting.place), (waiting.place, waiting.answer))).unzip();
-        let stored = core.store_jobs(jobs).await;
-        for ((place, answer), (receipt, claim)) in answers.into_iter().zip(stored) {
-            let claim = if matches!(place, Place::Full(_)) { claim } else { None };
+        let (mut jobs, mut answers) = (Vec::with_capacity(waiting.len()), Vec::with_capacity(waiting.len()));
+        for Waiting { job, answer, permit } in waiting {
+            jobs.push(job);
+            answers.push((answer, permit));
+        }
+        let stored = core.store_jobs(jobs, Caller::OfOne).await;
+        for ((answer, permit), stored) in answers.into_iter().zip(stored) {
+            drop(permit);
             // A caller that went away has its job all the same: the commit counts.
-            if let Err(Ok((_, Some(claim)))) = answer.send(receipt.map(|receipt| (receipt, claim)))
-                && let Some(pool) = core.pools.get(&claim.pool)
-            {
-                execute::start(&core, pool, claim);
-            }
+            let _ = answer.send(stored);
         }
     }
 }
 
+/// Who waits for the answer: a caller of many neither waits for single places nor runs jobs itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    OfOne,
+    OfMany,
+}
+
 impl Core {
-    pub(super) async fn store_portion(self: &Arc<Core>, jobs: Vec<(NewJob, Place)>) -> Vec<Result<Receipt, Error>> {
-        self.store_jobs(jobs).await.into_iter().map(|(receipt, _)| receipt).collect()
+    /// In a task of its own: a caller that goes away must not leave half of it undone.
+    pub(super) async fn store_portion(self: &Arc<Core>, jobs: Vec<NewJob>) -> Vec<Result<Receipt, Error>> {
+        let count = jobs.len();
+        let permit = match self.intake.admit(count, self.clock.as_ref()).await {
+            Ok(permit) => permit,
+            Err(error) => return vec![Err(error); count],
+        };
+        let core = self.clone();
+        let work = async move {
+            let stored = core.store_jobs(jobs, Caller::OfMany).await;
+            drop(permit);
+            stored
+        };
+        let answer = |stored| match stored {
+            Stored::Answer(answer) => answer,
+            Stored::RunsForCaller(receipt, _) => Ok(receipt),
+            Stored::PoolFull(job) => Err(pool_full(&job).into()),
+        };
+        match self.to_its_end(work).await {
+            Ok(stored) => stored.into_iter().map(answer).collect(),
+            Err(_) => vec![Err(unknown("the node stopped while the jobs were being written").into()); count],
+        }
     }
 
     /// One transaction. Claimed jobs are in their pools, and started, before their callers hear of them.
-    async fn store_jobs(self: &Arc<Core>, jobs: Vec<(NewJob, Place)>) -> Vec<(Result<Receipt, Error>, Option<Claim>)> {
+    async fn store_jobs(self: &Arc<Core>, jobs: Vec<NewJob>, caller: Caller) -> Vec<Stored> {
         let owning = self.owning.read().await;
         if self.has_left() {
-            return jobs.into_iter().map(|(job, place)| (self.left_behind(&job, place), None)).collect();
+            return jobs.iter().map(|_| Stored::Answer(Err(Error::stopping()))).collect();
         }
-        let rows: Vec<NewJob> =
-            jobs.iter().map(|(job, place)| NewJob { claim: *place != Place::InStore, ..job.clone() }).collect();
-        let patience = Duration::from_millis(limits::INTAKE_WAIT_MS);
-        let submitted = match self.store.submit(self.incarnation, rows.clone()).await {
+        let places: Vec<Place> = jobs.iter().map(|job| self.place_of(job, caller)).collect();
+        let is_written = |place: &Place| !matches!(place, Place::Full(WhenFull::Reject | WhenFull::Wait));
+        let rows: Vec<NewJob> = jobs
+            .iter()
+            .zip(&places)
+            .filter(|(_, place)| is_written(place))
+            .map(|(job, place)| NewJob { claim: *place != Place::InStore, ..job.clone() })
+            .collect();
+        let submitted = self.submit_rows(rows).await;
+        let stored = match submitted {
+            Ok(submitted) => {
+                let mut submitted = submitted.into_iter();
+                let arrange = |(job, place)| match place {
+                    Place::Full(WhenFull::Reject) => Stored::Answer(Err(pool_full(&job).into())),
+                    Place::Full(WhenFull::Wait) => Stored::PoolFull(Box::new(job)),
+                    place => {
+                        let submitted = submitted.next().expect("the store gives one answer for each row");
+                        self.arrange(job, place, submitted)
+                    }
+                };
+                jobs.into_iter().zip(places).map(arrange).collect()
+            }
+            Err(error) => self.not_stored(&jobs, &places, &error),
+        };
+        drop(owning);
+        self.kick_all();
+        self.claim_wake.notify_one();
+        stored
+    }
+
+    fn place_of(&self, job: &NewJob, caller: Caller) -> Place {
+        match self.place_for(job) {
+            Place::Full(WhenFull::Wait | WhenFull::CallerRuns) if caller == Caller::OfMany => Place::InStore,
+            place => place,
+        }
+    }
+
+    async fn submit_rows(&self, rows: Vec<NewJob>) -> Result<Vec<Submitted>, StoreError> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.store.submit(self.incarnation, rows.clone()).await {
             // Ids are fixed, so the same insert can be repeated until it is known what happened.
             Err(StoreError::Unknown { .. }) => {
                 let again = || self.store.submit(self.incarnation, rows.clone());
+                let patience = Duration::from_millis(limits::INTAKE_WAIT_MS);
                 // A last try that was not applied says nothing of the first.
                 self.insist(patience, again).await.map_err(|error| unknown(&error.to_string()))
             }
             answer => answer,
-        };
-        let stored = match submitted {
-            Ok(submitted) => self.arrange(jobs, submitted),
-            Err(error) => self.not_stored(jobs, &error),
-        };
-        drop(owning);
-        self.kick_all();
-        stored
-    }
-
-    /// The node has given back all that it held: a job that was stored for it now would be held by nobody.
-    fn left_behind(&self, job: &NewJob, place: Place) -> Result<Receipt, Error> {
-        self.unplace(job, place);
-        Err(Error::stopping())
-    }
-
-    fn arrange(
-        &self,
-        jobs: Vec<(NewJob, Place)>,
-        submitted: Vec<Submitted>,
-    ) -> Vec<(Result<Receipt, Error>, Option<Claim>)> {
-        debug_assert_eq!(jobs.len(), submitted.len(), "one answer per job");
-        let durability = self.store.info().durability;
-        let mut spilled = false;
-        let answers = jobs.into_iter().zip(submitted).map(|((job, place), submitted)| {
-            let is_new = submitted == Submitted::Stored;
-            let receipt = self.receipt(&job, submitted, durability);
-            let pool = self.pools.get(&job.pool);
-            let mut for_caller = None;
-            match (place, pool, is_new) {
-                (Place::Reserved, Some(pool), true) => pool.hold([fresh_claim(job)], 1),
-                (Place::Reserved, Some(pool), false) => pool.cancel_place(1),
-                (Place::InStore, Some(pool), true) => {
-                    pool.store_has(job.execute_time);
-                    spilled = true;
-                }
-                (Place::Full(_), Some(pool), true) => {
-                    pool.add_slot();
-                    for_caller = Some(fresh_claim(job));
-                }
-                _ => {}
-            }
-            (receipt, for_caller)
-        });
-        let answers = answers.collect();
-        if spilled {
-            self.claim_wake.notify_one();
         }
-        answers
+    }
+
+    fn arrange(self: &Arc<Core>, job: NewJob, place: Place, submitted: Submitted) -> Stored {
+        let is_new = submitted == Submitted::Stored;
+        let receipt = self.receipt(&job, submitted, self.store.info().durability);
+        let Some(pool) = self.pools.get(&job.pool) else { return Stored::Answer(receipt) };
+        match (place, receipt) {
+            (Place::Reserved, receipt) => {
+                match is_new {
+                    true => pool.hold([fresh_claim(job)], 1),
+                    false => pool.cancel_place(1),
+                }
+                Stored::Answer(receipt)
+            }
+            (Place::Full(_), Ok(receipt)) if is_new => {
+                pool.add_slot();
+                let (ended, end) = oneshot::channel();
+                execute::start_for(self, pool, fresh_claim(job), ended);
+                Stored::RunsForCaller(receipt, end)
+            }
+            (_, receipt) => {
+                if is_new {
+                    pool.store_has(job.execute_time);
+                }
+                Stored::Answer(receipt)
+            }
+        }
     }
 
     /// The callers hear of the error. Rows whose commit is still unknown may be owned by this node without being in
     /// its memory: they are given back as soon as the store answers.
-    fn not_stored(
-        self: &Arc<Core>,
-        jobs: Vec<(NewJob, Place)>,
-        error: &StoreError,
-    ) -> Vec<(Result<Receipt, Error>, Option<Claim>)> {
+    fn not_stored(self: &Arc<Core>, jobs: &[NewJob], places: &[Place], error: &StoreError) -> Vec<Stored> {
         let mut uncertain = Vec::new();
-        let answers = jobs.into_iter().map(|(job, place)| {
-            self.unplace(&job, place);
-            if place != Place::InStore {
+        for (job, place) in jobs.iter().zip(places) {
+            if let (Place::Reserved, Some(pool)) = (place, self.pools.get(&job.pool)) {
+                pool.cancel_place(1);
+            }
+            if *place != Place::InStore {
                 uncertain.push(Held { id: job.id, fence: mainspring_model::Fence(1) });
             }
-            (Err(Error::Unavailable(error.clone())), None)
-        });
-        let answers = answers.collect();
+        }
         if matches!(error, StoreError::Unknown { .. }) && !uncertain.is_empty() {
             let core = self.clone();
-            self.spawn_loop(async move {
+            self.spawn_once(async move {
                 let give_back = || core.store.give_back(uncertain.clone(), GiveBack::Release, core.clock.now());
                 let _ = core.insist(Duration::MAX, give_back).await;
                 core.pools.look_in_store();
                 core.claim_wake.notify_one();
             });
         }
-        answers
+        jobs.iter().map(|_| Stored::Answer(Err(Error::Unavailable(error.clone())))).collect()
     }
 }
 

@@ -6,29 +6,39 @@ mod request;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainspring_model::{Code, Refused, Task, Timestamp, limits, payload};
+use mainspring_model::{Code, Refused, Task, limits, payload};
 use mainspring_store::{Claim, Durability, NewJob, Submitted, WhenFull};
 
+use batch::Stored;
 pub(crate) use batch::{Intake, write_gathered};
 pub use request::{JobRequest, Receipt, When};
 
 use crate::core::{Core, Count};
 use crate::dispatch::Place;
 use crate::error::{Error, RETRY_AFTER};
-use crate::execute;
 
 impl Core {
     pub(crate) async fn submit(self: &Arc<Core>, request: JobRequest) -> Result<Receipt, Error> {
-        let job = self.checked(request)?;
-        let place = self.place_or_wait(&job).await?;
-        let permit = self.intake.admit(self.clock.as_ref()).await.inspect_err(|_| self.unplace(&job, place))?;
-        let answer = self.intake.add(job, place).await;
-        drop(permit);
-        let (receipt, claim) = answer?;
-        if let Some(claim) = claim {
-            execute::run_for_caller(self, claim).await; // the pool's policy CALLER_RUNS
+        let mut job = self.checked(request)?;
+        let mut waits_left = limits::INTAKE_WAIT_MS / PLACE_POLL_MS;
+        loop {
+            let permit = self.intake.admit(1, self.clock.as_ref()).await?;
+            match self.intake.add(job, permit).await {
+                Stored::Answer(answer) => return answer,
+                // The pool's policy CALLER_RUNS: the submitter waits as if it did the work itself. It may go away; the
+                // job runs on.
+                Stored::RunsForCaller(receipt, end) => {
+                    let _ = end.await;
+                    return Ok(receipt);
+                }
+                Stored::PoolFull(back) if waits_left > 0 => {
+                    waits_left -= 1;
+                    job = *back;
+                    self.clock.sleep(Duration::from_millis(PLACE_POLL_MS)).await;
+                }
+                Stored::PoolFull(back) => return Err(pool_full(&back).into()),
+            }
         }
-        Ok(receipt)
     }
 
     /// Jobs of one call: written together, answered one by one.
@@ -36,27 +46,18 @@ impl Core {
         let mut answers: Vec<Option<Result<Receipt, Error>>> = Vec::with_capacity(requests.len());
         let mut jobs = Vec::with_capacity(requests.len());
         for request in requests {
-            let checked = self.checked(request).map_err(Error::from).and_then(|job| {
-                let due = job.execute_time;
-                match self.place_now(&job, due) {
-                    // A call of many never waits for single places and never runs them itself.
-                    Place::Full(WhenFull::Reject) => Err(self.pool_full(&job).into()),
-                    Place::Full(_) => Ok((job, Place::InStore)),
-                    place => Ok((job, place)),
-                }
-            });
-            match checked {
+            match self.checked(request) {
                 Ok(job) => {
                     jobs.push(job);
                     answers.push(None);
                 }
-                Err(error) => answers.push(Some(Err(error))),
+                Err(refused) => answers.push(Some(Err(refused.into()))),
             }
         }
         let mut stored = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter().peekable();
         while jobs.peek().is_some() {
-            let portion: Vec<_> = jobs.by_ref().take(limits::FLUSH_JOBS_MAX).collect();
+            let portion: Vec<NewJob> = jobs.by_ref().take(limits::FLUSH_JOBS_MAX).collect();
             stored.extend(self.store_portion(portion).await);
         }
         let mut stored = stored.into_iter();
@@ -102,41 +103,19 @@ impl Core {
         })
     }
 
-    fn place_now(&self, job: &NewJob, due: Timestamp) -> Place {
-        // The claimer finds a job of an unknown handler and parks it, with the reason.
-        let runnable = self.tasks.get(&job.task).is_some_and(|task| self.registry.knows(&task.definition.handler));
+    /// Where a job goes that is about to be written.
+    fn place_for(&self, job: &NewJob) -> Place {
+        let due = job.execute_time;
         match self.pools.get(&job.pool) {
-            Some(pool) if runnable => match pool.place_for(due, self.claim_until(job.create_time)) {
-                // A caller runs what is due. What is due in a moment is fetched in its time, or it would run early.
-                Place::Full(WhenFull::CallerRuns) if due > job.create_time => Place::InStore,
-                place => place,
-            },
+            // The claimer finds a job of an unknown handler and parks it, with the reason.
+            Some(pool) if self.can_run(&job.task) => {
+                match pool.place_for(due, job.priority, self.claim_until(job.create_time)) {
+                    // A caller runs what is due. What is due in a moment is fetched in its time, or it would run early.
+                    Place::Full(WhenFull::CallerRuns) if due > job.create_time => Place::InStore,
+                    place => place,
+                }
+            }
             _ => Place::InStore,
-        }
-    }
-
-    async fn place_or_wait(&self, job: &NewJob) -> Result<Place, Error> {
-        let mut place = self.place_now(job, job.execute_time);
-        let mut waits_left = limits::INTAKE_WAIT_MS / PLACE_POLL_MS;
-        while place == Place::Full(WhenFull::Wait) && waits_left > 0 {
-            waits_left -= 1;
-            self.clock.sleep(Duration::from_millis(PLACE_POLL_MS)).await;
-            place = self.place_now(job, job.execute_time);
-        }
-        match place {
-            Place::Full(WhenFull::Reject | WhenFull::Wait) => Err(self.pool_full(job).into()),
-            place => Ok(place),
-        }
-    }
-
-    fn pool_full(&self, job: &NewJob) -> Refused {
-        let detail = format!("the queue of pool `{}` is full; nothing was stored", job.pool);
-        Refused::new(Code::BacklogFull, detail).retry_after(RETRY_AFTER)
-    }
-
-    fn unplace(&self, job: &NewJob, place: Place) {
-        if let (Place::Reserved, Some(pool)) = (place, self.pools.get(&job.pool)) {
-            pool.cancel_place(1);
         }
     }
 
@@ -167,6 +146,11 @@ impl Core {
 }
 
 const PLACE_POLL_MS: u64 = 10;
+
+fn pool_full(job: &NewJob) -> Refused {
+    let detail = format!("the queue of pool `{}` is full; nothing was stored", job.pool);
+    Refused::new(Code::BacklogFull, detail).retry_after(RETRY_AFTER)
+}
 
 /// ALERT and STOP act on the first failure, unless the submitter asks for retries.
 fn default_retries(task: &Task) -> u32 {

@@ -40,7 +40,8 @@ impl Output {
         let time = self.clock.now();
         let mut state = locked(&self.state);
         if stream == Stream::Progress {
-            state.progress = Some((time, text::storable(said)));
+            let said = text::excerpt(&text::storable(said), limits::PROGRESS_CHARS_MAX);
+            state.progress = Some((time, said));
             return;
         }
         let mut rest = said;
@@ -57,7 +58,11 @@ impl Output {
     /// What can be written now.
     pub(crate) fn take(&self) -> Vec<OutputChunk> {
         let mut state = locked(&self.state);
-        if let Some((time, said)) = state.progress.take() {
+        // Progress is paid from the head; past it only the last one is kept.
+        if state.head_bytes <= limits::OUTPUT_HEAD_BYTES_MAX
+            && let Some((time, said)) = state.progress.take()
+        {
+            state.head_bytes += said.len() + CHUNK_OVERHEAD_BYTES;
             state.push(self.held, time, Stream::Progress, said);
         }
         std::mem::take(&mut state.head)
@@ -138,6 +143,18 @@ mod tests {
         let pieces = output.take();
         assert_eq!(pieces.iter().map(|piece| piece.text.chars().count()).sum::<usize>(), limits::OUTPUT_LINE_BYTES_MAX);
         assert!(pieces.len() >= 3);
+    }
+
+    #[test]
+    fn progress_without_end_is_bounded_and_ends_with_the_last() {
+        let output = output();
+        let mut rows = 0;
+        for step in 0..100_000 {
+            output.write(Stream::Progress, &step.to_string());
+            rows += output.take().len();
+        }
+        assert!(rows < 20_000, "{rows} rows");
+        assert_eq!(output.take_all().last().map(|chunk| chunk.text.as_str()), Some("99999"));
     }
 
     #[test]
