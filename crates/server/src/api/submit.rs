@@ -27,7 +27,7 @@ use crate::wire;
         (status = 201, description = "The job is stored", body = wire::Receipt),
         (status = 200, description = "The key was taken: the first job, `duplicate: true`", body = wire::Receipt),
         (status = 404, description = "TASK_NOT_FOUND", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "TASK_DISABLED", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 409, description = "TASK_DISABLED, or JOB_UNREADABLE of the first job of its key", body = wire::Problem, content_type = "application/problem+json"),
         (status = 429, description = "BACKLOG_FULL", body = wire::Problem, content_type = "application/problem+json"),
         Refusals,
     )

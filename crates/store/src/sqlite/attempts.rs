@@ -4,29 +4,26 @@ use mainspring_model::job::DeadCause;
 use mainspring_model::{Attempt, AttemptId, JobId, TaskCode};
 use rusqlite::{Connection, params};
 
-use super::decode::{self, Columns, readable};
+use super::decode::{self, Columns, readable_page};
 use super::fault::Outcome;
 use super::sql;
-use crate::rules::{cursor_parts, next_cursor};
+use crate::rules::cursor_parts;
 use crate::{DeadJob, Page};
 
 pub(super) fn of_job(conn: &Connection, id: JobId, limit: u32, cursor: Option<&str>) -> Outcome<Page<Attempt>> {
     let [before] = cursor_parts(cursor);
     let mut statement = conn.prepare_cached(sql::ATTEMPTS_OF_JOB)?;
-    let mut items = readable(&mut statement.query(params![id.0, before, limit.saturating_add(1)])?, decode::attempt)?;
-    let next = next_cursor(&mut items, limit, |attempt: &Attempt| attempt.fence.to_string());
-    Ok(Page { items, next })
+    let mut rows = statement.query(params![id.0, before, limit.saturating_add(1)])?;
+    readable_page(&mut rows, limit, decode::attempt, |attempt| attempt.fence.to_string())
 }
 
 pub(super) fn of_task(conn: &Connection, code: &TaskCode, limit: u32, cursor: Option<&str>) -> Outcome<Page<Attempt>> {
     let [time, job, fence] = cursor_parts(cursor);
     let mut statement = conn.prepare_cached(sql::ATTEMPTS_OF_TASK)?;
     let mut rows = statement.query(params![code.as_str(), time, job, fence, limit.saturating_add(1)])?;
-    let mut items = readable(&mut rows, decode::attempt)?;
-    let next = next_cursor(&mut items, limit, |attempt: &Attempt| {
+    readable_page(&mut rows, limit, decode::attempt, |attempt| {
         format!("{}:{}:{}", attempt.execute_time.as_ms(), attempt.job, attempt.fence)
-    });
-    Ok(Page { items, next })
+    })
 }
 
 pub(super) fn attempt(conn: &Connection, id: AttemptId) -> Outcome<Option<Attempt>> {
@@ -43,18 +40,14 @@ pub(super) fn dead_jobs(
 ) -> Outcome<Page<DeadJob>> {
     let [time, job] = cursor_parts(cursor);
     let rows_max = limit.saturating_add(1);
-    let mut items = match task {
-        None => {
-            let mut statement = conn.prepare_cached(sql::DEAD_JOBS)?;
-            readable(&mut statement.query(params![time, job, rows_max])?, dead_job)?
-        }
+    let page =
+        |mut rows| readable_page(&mut rows, limit, dead_job, |dead| format!("{}:{}", dead.time.as_ms(), dead.id));
+    match task {
+        None => page(conn.prepare_cached(sql::DEAD_JOBS)?.query(params![time, job, rows_max])?),
         Some(task) => {
-            let mut statement = conn.prepare_cached(sql::DEAD_JOBS_OF_TASK)?;
-            readable(&mut statement.query(params![time, job, rows_max, task.as_str()])?, dead_job)?
+            page(conn.prepare_cached(sql::DEAD_JOBS_OF_TASK)?.query(params![time, job, rows_max, task.as_str()])?)
         }
-    };
-    let next = next_cursor(&mut items, limit, |dead: &DeadJob| format!("{}:{}", dead.time.as_ms(), dead.id));
-    Ok(Page { items, next })
+    }
 }
 
 fn dead_job(row: &rusqlite::Row<'_>) -> Outcome<DeadJob> {

@@ -123,16 +123,16 @@ pub(super) fn answer_each<'i, I, T>(
 ) -> Outcome<Vec<T>> {
     let at_once: Outcome<Vec<T>> = items.iter().map(&mut work).collect();
     match at_once {
-        Err(fault) if fault.is_of_a_row() => {}
+        Err(Fault::Row(_)) => {}
         decided => return decided,
     }
     begin_again(conn)?;
     let one = |item| {
         statement(conn, "SAVEPOINT item")?;
         let answer = match work(item) {
-            Err(fault) if fault.is_of_a_row() => {
+            Err(Fault::Row(reason)) => {
                 statement(conn, "ROLLBACK TO item")?;
-                unreadable(item, fault.reason())
+                unreadable(item, reason)
             }
             decided => decided?,
         };

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::fault::{Fault, Outcome};
 use super::sql;
+use crate::Page;
 
 /// A closed set's value from its code.
 pub(super) fn coded<T>(what: &str, code: i64, from: impl Fn(i64) -> Option<T>) -> Outcome<T> {
@@ -216,15 +217,42 @@ pub(super) fn task(row: &Row<'_>) -> Outcome<Task> {
     })
 }
 
+/// The readable ones of `limit` rows. One row more says that there is another page; it begins behind the last row that
+/// could be read, so one that cannot be read ends no list.
+pub(super) fn readable_page<T>(
+    rows: &mut rusqlite::Rows<'_>,
+    limit: u32,
+    decode: impl Fn(&Row<'_>) -> Outcome<T>,
+    cursor_of: impl Fn(&T) -> String,
+) -> Outcome<Page<T>> {
+    let (mut items, mut seen) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        if seen == limit {
+            let next = items.last().map(cursor_of);
+            return Ok(Page { items, next });
+        }
+        seen += 1;
+        items.extend(shown(decode(row))?);
+    }
+    Ok(Page { items, next: None })
+}
+
 /// Reads all rows that can be read; the others are shown in the log and stop nobody.
 pub(super) fn readable<T>(rows: &mut rusqlite::Rows<'_>, decode: impl Fn(&Row<'_>) -> Outcome<T>) -> Outcome<Vec<T>> {
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
-        match decode(row) {
-            Ok(item) => items.push(item),
-            Err(Fault::Row(reason)) => tracing::error!(reason, "a row cannot be read and is left out"),
-            Err(fault) => return Err(fault),
-        }
+        items.extend(shown(decode(row))?);
     }
     Ok(items)
+}
+
+fn shown<T>(decoded: Outcome<T>) -> Outcome<Option<T>> {
+    match decoded {
+        Ok(item) => Ok(Some(item)),
+        Err(Fault::Row(reason)) => {
+            tracing::error!(reason, "a row cannot be read and is left out");
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
 }

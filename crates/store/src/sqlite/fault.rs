@@ -19,8 +19,15 @@ pub(super) enum Fault {
 pub(super) type Outcome<T> = Result<T, Fault>;
 
 impl From<rusqlite::Error> for Fault {
+    /// A value that does not fit what it is read as is the trouble of its row, not of the database.
     fn from(error: rusqlite::Error) -> Fault {
-        Fault::Sql(error)
+        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+        match error {
+            FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..) => {
+                Fault::Row(error.to_string())
+            }
+            error => Fault::Sql(error),
+        }
     }
 }
 
@@ -31,18 +38,6 @@ impl Fault {
             Fault::Row(_) => Trouble::Corrupt,
             Fault::Panic(_) => Trouble::Statement,
             Fault::Carried(trouble, _) => *trouble,
-        }
-    }
-
-    /// Something that was read is not what this version writes: the trouble of one row, not of the database.
-    pub(super) fn is_of_a_row(&self) -> bool {
-        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
-        match self {
-            Fault::Row(_) => true,
-            Fault::Sql(
-                FromSqlConversionFailure(..) | InvalidColumnType(..) | IntegralValueOutOfRange(..) | Utf8Error(..),
-            ) => true,
-            Fault::Sql(_) | Fault::Panic(_) | Fault::Carried(..) => false,
         }
     }
 
@@ -74,9 +69,6 @@ pub(super) fn trouble_of(error: &rusqlite::Error) -> Trouble {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory => Trouble::Unavailable,
             _ => Trouble::Statement,
         },
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..) => Trouble::Corrupt,
         _ => Trouble::Statement,
     }
 }

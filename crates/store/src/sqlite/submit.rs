@@ -5,7 +5,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::command::answer_each;
 use super::decode::{coded, read_attachment, time};
-use super::fault::Outcome;
+use super::fault::{Fault, Outcome};
 use super::sql;
 use crate::rules::{refused_task, refused_unreadable};
 use crate::{NewJob, Submitted};
@@ -175,8 +175,8 @@ fn first_job(conn: &Connection, id: JobId, payload: Option<&str>) -> Outcome<Opt
     let payload_differs = match attachment.map(|attachment| read_attachment(conn, attachment)) {
         None => inline.as_deref() != payload,
         Some(Ok(stored)) => Some(&*stored) != payload,
-        Some(Err(fault)) if fault.is_of_a_row() => {
-            tracing::error!(job = %id, reason = fault.reason(), "the payload of a stored job cannot be read");
+        Some(Err(Fault::Row(reason))) => {
+            tracing::error!(job = %id, reason, "the payload of a stored job cannot be read");
             true
         }
         Some(Err(fault)) => return Err(fault),

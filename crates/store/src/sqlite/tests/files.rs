@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::open;
 use crate::sqlite::command::answer_each;
 use crate::sqlite::fault::{Fault, Outcome};
-use crate::suite::world::{T0, done, keyed, new_job, settlement};
+use crate::suite::world::{T0, TASK, done, keyed, new_job, settlement, task};
 use crate::suite::{Subject, World};
 use crate::{NewJob, OpenError, Settled, SqliteStore, Store, StoreError, Submitted, Trouble};
 
@@ -170,13 +170,14 @@ async fn a_row_of_a_newer_version_stops_no_other() {
     let directory = directory();
     let path = directory.path().join("main.db");
     let world = world_at(&path).await;
-    world.submit_plain(1..=3).await;
+    world.submit_plain(1..=4).await;
     drop(world);
-    let newer = "UPDATE async_task SET task_status = 42 WHERE id = 2";
+    let newer = "UPDATE async_task SET task_status = 42 WHERE id = 2;
+                 UPDATE async_task SET error_msg = CAST(x'ff' AS TEXT) WHERE id = 3";
     Connection::open(&path).and_then(|conn| conn.execute_batch(newer)).expect("changes");
     let world = World::of(&Subject::new(open(&path).expect("opens")));
-    assert_eq!(world.claim_ids(10).await, [1, 3]);
-    assert_eq!(world.listed_ids().await, [3, 1]);
+    assert_eq!(world.claim_ids(10).await, [1, 3, 4], "an attempt of 3 needs no older message");
+    assert_eq!(world.listed_ids().await, [4, 1]);
     let error = world.store().job(JobId(2)).await.expect_err("it cannot be read");
     assert_eq!(error.kind(), Trouble::Corrupt);
 }
@@ -212,6 +213,28 @@ async fn an_attempt_that_cannot_be_read_stops_no_other_outcome() {
     let settle = || world.store().settle(batch.clone(), T0);
     assert_eq!(settle().await.expect("answers"), [Applied, Unreadable, Applied, Applied]);
     assert_eq!(settle().await.expect("answers"), [AlreadyApplied, Unreadable, AlreadyApplied, AlreadyApplied]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_read_ends_no_list() {
+    let fill = async |world: &World| {
+        world.submit_plain(1..=6).await;
+        for claim in world.claim(6, T0).await.jobs {
+            world.settle(settlement(&claim, done(None))).await;
+        }
+    };
+    let (_directory, world) =
+        tampered(fill, "UPDATE task_execution_log SET execute_status = 42 WHERE job_id = 4").await;
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = world.store().attempts_of_task(&task(TASK), 2, cursor).await.expect("reads");
+        seen.extend(page.items.iter().map(|attempt| attempt.job.0));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, [6, 5, 3, 2, 1]);
 }
 
 #[tokio::test]
