@@ -1,5 +1,7 @@
 //! The smallest whole program: a handler, a job, its end. `cargo run -p mainspring --example first_job`
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::time::Duration;
 
 use mainspring::prelude::*;

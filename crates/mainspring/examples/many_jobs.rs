@@ -1,5 +1,7 @@
 //! Bulk submit, delays, retries and verdicts. `cargo run -p mainspring --example many_jobs`
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::time::Duration;
 
 use mainspring::prelude::*;

@@ -79,15 +79,14 @@ async fn a_full_pool_refuses_when_it_is_told_to(jobs: Builder) {
 async fn a_full_pool_can_make_the_caller_run_the_job(jobs: Builder) {
     let (jobs, go) = gated(jobs, WhenFull::CallerRuns).await;
     let mut stored = Vec::new();
-    let run_by_caller = loop {
+    loop {
         let submit = async { jobs.submit("gated", &()).await.expect("stored").id };
         match tokio::time::timeout(Duration::from_millis(500), submit).await {
             Ok(id) => stored.push(id),
             Err(_) => break, // this caller runs the job: it waits for a permit
         }
         assert!(stored.len() <= 3, "one runs, two wait");
-    };
-    let () = run_by_caller;
+    }
     go.add_permits(10);
     let last = within(jobs.submit("gated", &()).into_future()).await.expect("stored");
     within(jobs.wait(last.id)).await.expect("known");
