@@ -153,6 +153,10 @@ impl Server {
         answer(self.client.put(self.url(path)).json(body).send()).unwrap_or_else(|| panic!("no answer to PUT {path}"))
     }
 
+    pub fn delete(&self, path: &str) -> Answer {
+        answer(self.client.delete(self.url(path)).send()).unwrap_or_else(|| panic!("no answer to DELETE {path}"))
+    }
+
     pub fn get(&self, path: &str) -> Answer {
         answer(self.client.get(self.url(path)).send()).unwrap_or_else(|| panic!("no answer to GET {path}"))
     }

@@ -108,6 +108,40 @@ fn a_second_process_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
+fn a_second_process_is_refused_also_under_another_name_of_the_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let server = Server::start(dir.path());
+    let file = dir.path().join("data/mainspring.db");
+    let (soft, hard) = (dir.path().join("soft.db"), dir.path().join("hard.db"));
+    std::os::unix::fs::symlink(&file, &soft).expect("a link");
+    std::fs::hard_link(&file, &hard).expect("a link");
+    for alias in [soft, hard] {
+        let mut command = Command::new(binary());
+        command.args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.path().join("other"));
+        command.arg("--database").arg(format!("sqlite://{}", alias.display()));
+        assert_refused(&command.output().expect("it can be started"), 69, &["in use by another process"]);
+    }
+    server.task("ok", "probe.ok", &json!({}));
+    let id = server.submit(&json!({"task": "ok"}));
+    server.wait_for(&id, "SUCCESS", LIMIT);
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(dir.path().join("data")).expect("it is there"));
+    assert_eq!(mode & 0o777, 0o700, "payloads and results are in it");
+}
+
+#[test]
+fn a_job_of_a_deleted_task_is_not_retried() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let server = Server::start(dir.path());
+    server.task("gone", "probe.ok", &json!({}));
+    let id = server.submit(&json!({"task": "gone", "delay": "1h"}));
+    assert_eq!(server.post(&format!("/jobs/{id}/cancel"), &json!({})).status, 200);
+    assert_eq!(server.delete("/tasks/gone").status, 204);
+    assert_eq!(server.job(&id)["deniedOperations"]["retry"], "TASK_DELETED");
+    let refused = server.post(&format!("/jobs/{id}/retry"), &json!({}));
+    assert_eq!((refused.status, refused.body["code"].as_str()), (409, Some("OPERATION_NOT_ALLOWED")), "{refused:?}");
+}
+
+#[test]
 fn a_corrupted_file_is_named_and_left_as_it_is() {
     let dir = tempfile::tempdir().expect("a directory");
     let server = Server::start(dir.path());

@@ -79,12 +79,22 @@ fn heading(field: &str) -> String {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => harmless(text),
         Value::Array(items) if items.iter().all(Value::is_string) => {
-            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+            harmless(&items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
     }
+}
+
+/// Stored text may hold sequences that a terminal obeys: they are shown, not sent.
+fn harmless(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Aligned, two spaces apart, nothing behind the last column.
@@ -115,6 +125,7 @@ mod tests {
         let rows = [vec!["A".to_owned(), "B".to_owned()], vec!["任务".to_owned(), String::new()]];
         assert_eq!(columns(&rows), "A   B\n任务\n");
         assert_eq!(heading("executeTime"), "EXECUTE TIME");
+        assert_eq!(cell(&serde_json::json!("\u{1b}[31mred")), "\\u{1b}[31mred");
         assert_eq!(cell(&serde_json::json!(["a", "b"])), "a, b");
         assert_eq!(cell(&serde_json::json!({"a": 1})), r#"{"a":1}"#);
     }

@@ -130,7 +130,7 @@ impl EngineBuilder {
             cancel_grace: self.cancel_grace,
             pools: self.load_pools().await?,
             dice,
-            loops: if self.own_thread { own_thread(quit.clone()) } else { bodies.clone() },
+            loops: if self.own_thread { own_thread(self.clock.as_ref(), quit.clone()) } else { bodies.clone() },
             bodies,
             quit,
         }));
@@ -186,7 +186,8 @@ fn spawn_loops(core: &Arc<Core>) {
 
 /// A runtime of its own for the engine's loops: a handler that blocks the application's threads cannot stop the clock
 /// that ends it. Its thread ends with the loops.
-fn own_thread(quit: CancellationToken) -> Handle {
+fn own_thread(clock: &dyn Clock, quit: CancellationToken) -> Handle {
+    wait_for_next_millisecond(clock);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -196,3 +197,18 @@ fn own_thread(quit: CancellationToken) -> Handle {
     std::thread::Builder::new().name("mainspring".to_owned()).spawn(run).expect("one thread can be started");
     handle
 }
+
+/// The runtime's timer ticks in whole milliseconds from its own beginning, and jobs are due at whole milliseconds of the
+/// wall clock. Begun on one of these, its ticks fall on them, and starts are not late by half a tick on average.
+fn wait_for_next_millisecond(clock: &dyn Clock) {
+    let now = clock.now();
+    for _ in 0..LOOKS_MAX {
+        if clock.now() != now {
+            return;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// Some milliseconds of a running clock; a clock that stands still is not waited for.
+const LOOKS_MAX: u32 = 100_000;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use mainspring_model::decide::Ended;
-use mainspring_model::operations::{self, JobOperation};
-use mainspring_model::{Code, Job, JobId, Refused};
+use mainspring_model::operations::{self, Denied, JobOperation};
+use mainspring_model::{Code, Job, JobId, Refused, Timestamp};
 use mainspring_store::{JobEnd, Operate, Operated};
 
 use crate::core::Core;
@@ -19,7 +19,7 @@ impl Core {
         for _ in 0..TRIES_MAX {
             let seen = self.job(id).await?;
             let now = self.clock.now();
-            let allowed = operations::on_job(&seen, now);
+            let allowed = self.operations_on(&seen, now);
             if !allowed.allows(operation) {
                 return Err(not_allowed(&seen, operation, allowed).into());
             }
@@ -63,6 +63,15 @@ impl Core {
         } else if let (Some(pool), Some(entry)) = (self.pools.get(&job.pool), job.queue) {
             pool.store_has(entry.due);
             self.claim_wake.notify_one();
+        }
+    }
+
+    pub(crate) fn operations_on(&self, job: &Job, now: Timestamp) -> operations::Operations<JobOperation> {
+        let allowed = operations::on_job(job, now);
+        // A job of no task would wait for ever.
+        match self.tasks.get(&job.task) {
+            Some(_) => allowed,
+            None => allowed.without(JobOperation::Retry, Denied::TaskDeleted),
         }
     }
 

@@ -242,10 +242,12 @@ pub(crate) enum Count {
     ZombiesEver,
     StoreErrors,
     LoopPanics,
+    /// The store has given this node up.
+    Disowned,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts([AtomicU64; 13]);
+pub(crate) struct Counts([AtomicU64; 14]);
 
 impl Counts {
     pub(crate) fn add(&self, count: Count, by: u64) {

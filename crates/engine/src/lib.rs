@@ -34,7 +34,7 @@ mod write_back;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use mainspring_model::operations::{JobOperation, Operations, on_job};
+use mainspring_model::operations::{JobOperation, Operations};
 use mainspring_model::time::Clock;
 use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
 use mainspring_model::{BizId, Job, JobId, Task, TaskCode, TaskDefinition, Trigger, limits};
@@ -99,7 +99,7 @@ impl Engine {
     }
 
     pub fn job_operations(&self, job: &Job) -> Operations<JobOperation> {
-        on_job(job, self.core.clock.now())
+        self.core.operations_on(job, self.core.clock.now())
     }
 
     pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {

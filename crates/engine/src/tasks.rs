@@ -195,7 +195,9 @@ impl Core {
         let refused = Refused::new(Code::TaskNotFound, format!("there is no task `{code}`"));
         let distance = |task: &Arc<Task>| edit_distance(task.code.as_str(), code.as_str());
         match self.tasks.all().into_iter().min_by_key(distance) {
-            Some(near) if distance(&near) <= 3 => refused.hint(format!("did you mean `{}`?", near.code)),
+            Some(near) if distance(&near) <= code.as_str().chars().count() / 3 => {
+                refused.hint(format!("did you mean `{}`?", near.code))
+            }
             _ => refused.hint("mainspring task list shows the tasks"),
         }
     }

@@ -131,6 +131,9 @@ pub(crate) async fn health(core: &Core) -> Health {
     if panics > 0 {
         problems.push(format!("loops of the engine panicked {panics} times: see the log, and restart this node"));
     }
+    if core.counts.get(Count::Disowned) > 0 {
+        problems.push("another node has taken over what this one held: restart it".to_owned());
+    }
     let stopping = core.is_stopping();
     if stopping {
         problems.push("the node is stopping".to_owned());

@@ -148,7 +148,7 @@ serde_as_text!(JobId, AttemptId);
 
 /// Short checked text that is cheap to clone.
 macro_rules! checked_text {
-    ($(#[$doc:meta])* $name:ident, $field:literal, $max_chars:expr, $allowed:expr, $hint:literal) => {
+    ($(#[$doc:meta])* $name:ident, $field:literal, $max_chars:expr, $starts_plainly:expr, $allowed:expr, $hint:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
@@ -163,6 +163,10 @@ macro_rules! checked_text {
                 if chars > $max_chars {
                     let detail = format!(concat!($field, " has {} characters, at most {} are kept"), chars, $max_chars);
                     return Err(Refused::field($field, "TOO_LONG", detail));
+                }
+                if $starts_plainly && !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+                    let detail = concat!($field, " must begin with a letter or a digit");
+                    return Err(Refused::field($field, "BAD_CHARACTER", detail));
                 }
                 match text.chars().find(|c| !allowed(*c)) {
                     Some(c) => {
@@ -206,19 +210,19 @@ fn is_code_char(c: char) -> bool {
 
 checked_text!(
     /// The name that people and programs use for a task.
-    TaskCode, "task", limits::TASK_CODE_CHARS_MAX, is_code_char, "letters, digits and . _ - :"
+    TaskCode, "task", limits::TASK_CODE_CHARS_MAX, true, is_code_char, "letters, digits and . _ - :"
 );
 checked_text!(
     /// The name of a pool of execution slots.
-    PoolName, "pool", limits::POOL_NAME_CHARS_MAX, is_code_char, "letters, digits and . _ - :"
+    PoolName, "pool", limits::POOL_NAME_CHARS_MAX, true, is_code_char, "letters, digits and . _ - :"
 );
 checked_text!(
     /// The name a handler is registered under.
-    HandlerName, "handler", limits::TASK_CODE_CHARS_MAX, is_code_char, "letters, digits and . _ - :"
+    HandlerName, "handler", limits::TASK_CODE_CHARS_MAX, true, is_code_char, "letters, digits and . _ - :"
 );
 checked_text!(
     /// The caller's own key for a job: with the task it is unique.
-    BizId, "bizId", limits::BIZ_ID_CHARS_MAX, |c| !c.is_control(), "all characters but control characters"
+    BizId, "bizId", limits::BIZ_ID_CHARS_MAX, false, |c| !c.is_control(), "all characters but control characters"
 );
 
 impl PoolName {
@@ -271,6 +275,8 @@ mod tests {
         check("", "REQUIRED");
         check("a b", "BAD_CHARACTER");
         check("nul\0", "BAD_CHARACTER");
+        check("..", "BAD_CHARACTER");
+        check("-x", "BAD_CHARACTER");
         check(&"x".repeat(500), "TOO_LONG");
         assert!(BizId::new("订单 42").is_ok());
         assert!(BizId::new("a\u{0}").is_err());

@@ -32,6 +32,7 @@ words! {
         AlreadyDisabled = 6 "ALREADY_DISABLED",
         TaskDisabled = 7 "TASK_DISABLED",
         HasLiveJobs = 8 "HAS_LIVE_JOBS",
+        TaskDeleted = 9 "TASK_DELETED",
     }
 }
 
@@ -52,6 +53,16 @@ impl<O: Copy + PartialEq> Operations<O> {
             }
         }
         operations
+    }
+
+    /// What the state allows and something else forbids.
+    #[must_use]
+    pub fn without(mut self, operation: O, reason: Denied) -> Operations<O> {
+        if self.allows(operation) {
+            self.allowed.retain(|allowed| *allowed != operation);
+            self.denied.push((operation, reason));
+        }
+        self
     }
 
     pub fn allows(&self, operation: O) -> bool {

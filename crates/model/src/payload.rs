@@ -20,6 +20,10 @@ pub fn check(text: &str) -> Result<(), Refused> {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         return Err(Refused::field("payload", "NOT_JSON", format!("the payload is not JSON: {error}")));
     }
+    if holds_lone_surrogate(text) {
+        let detail = "the payload holds half of a surrogate pair (\\ud800 to \\udfff), which is no character";
+        return Err(Refused::field("payload", "NOT_TEXT", detail));
+    }
     if holds_nul(text) {
         let detail = "the payload holds a NUL character, which not every database can store";
         return Err(Refused::field("payload", "NUL", detail));
@@ -34,6 +38,30 @@ fn holds_nul(text: &str) -> bool {
         backslashes % 2 == 0
     };
     text.contains('\0') || text.match_indices("\\u0000").any(is_escape)
+}
+
+/// An escape such as `\ud83d` that its other half does not follow: readers in many languages fail at it.
+fn holds_lone_surrogate(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let escape = &rest[at..];
+        let unit = code_unit(escape);
+        let taken = match unit {
+            Some(0xd800..=0xdbff) => match escape.get(6..).and_then(code_unit) {
+                Some(0xdc00..=0xdfff) => 12,
+                _ => return true,
+            },
+            Some(0xdc00..=0xdfff) => return true,
+            Some(_) => 6,
+            None => 2,
+        };
+        rest = escape.get(taken..).unwrap_or("");
+    }
+    false
+}
+
+fn code_unit(escape: &str) -> Option<u32> {
+    u32::from_str_radix(escape.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
 
 fn depth(text: &str) -> usize {
@@ -71,6 +99,11 @@ mod tests {
         check_code("null", "ok");
         check_code(r#"{"brackets in text": "[[[[[[\"{{{{"}"#, "ok");
         check_code("", "NOT_JSON");
+        check_code(r#""\ud83d\ude00""#, "ok");
+        check_code(r#""\\ud800""#, "ok");
+        check_code(r#""\ud800""#, "NOT_TEXT");
+        check_code(r#""\ud800\u0041""#, "NOT_TEXT");
+        check_code(r#"{"\udc00": 1}"#, "NOT_TEXT");
         check_code("{", "NOT_JSON");
         check_code("{} {}", "NOT_JSON");
         check_code(r#""\u0000""#, "NUL");

@@ -1,7 +1,9 @@
 //! Why a job is not further: one word that says what it waits for.
 
+use crate::decide::{Care, care};
 use crate::job::{Job, JobStatus, QueueState};
 use crate::names::words;
+use crate::task::OnLost;
 use crate::time::Timestamp;
 
 words! {
@@ -17,6 +19,8 @@ words! {
         PoolFull = 4 "POOL_FULL",
         /// It is due and has a place: it starts in this moment.
         Starting = 5 "STARTING",
+        /// Its node was lost twice while it ran: it runs without other suspects beside it, and waits for its turn.
+        Alone = 7 "ALONE",
         /// For its predecessors in the workflow.
         Predecessors = 6 "PREDECESSORS",
     }
@@ -39,6 +43,7 @@ pub fn of(job: &Job, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
             _ if entry.due > now => WaitReason::NotDue,
             QueueState::Started => return None,
             _ if pool.paused => WaitReason::PoolPaused,
+            QueueState::Claimed if care(job.lost_count, false, OnLost::Rerun) == Care::Alone => WaitReason::Alone,
             _ if pool.free_slots == 0 => WaitReason::PoolFull,
             _ => WaitReason::Starting,
         }),

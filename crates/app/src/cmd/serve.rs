@@ -3,8 +3,10 @@
 //! Bodies run on the main runtime, requests on one of their own: handlers that block their threads leave the REST
 //! interface able to say so.
 
+use std::fs::DirBuilder;
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +43,11 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let registry = handlers(&config, clock.clone())?;
     // Before the database: a second server by mistake should not even touch it.
     let listener = listen(config.listen)?;
-    std::fs::create_dir_all(&config.data_dir)
+    // Payloads and results are in it.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&config.data_dir)
         .map_err(|error| unusable(&format!("data directory {}", config.data_dir.display()), &error))?;
     let store = mainspring_store::open(&config.database_url, clock.clone())?;
 

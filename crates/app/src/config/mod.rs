@@ -126,7 +126,7 @@ fn listen_address(all: &mut Reader<'_>) -> Option<SocketAddr> {
             all,
             format!(
                 "{address} could be reached by others, and there are no accounts yet (they come with the console): \
-                 listen on 127.0.0.1 and let a proxy that knows its users stand in front"
+                 listen on 127.0.0.1"
             ),
         ),
         Err(_) => refuse(all, format!("`{text}` is not an address and a port such as 127.0.0.1:8700")),

@@ -29,6 +29,8 @@ struct State {
     /// Places promised to jobs whose insert or claim is on its way.
     reserved: u32,
     running: u32,
+    /// Jobs that have their turn after a crash and wait for a slot: the next free ones are theirs.
+    awaited: u32,
     zombies: u32,
     /// When the first job that this node has not claimed is due, as far as it knows.
     store_due: Option<Timestamp>,
@@ -69,6 +71,7 @@ impl Pool {
             starting: BTreeMap::new(),
             reserved: 0,
             running: 0,
+            awaited: 0,
             zombies: 0,
             store_due: Some(Timestamp::default()), // unknown: the first claim tells
             store_news: None,
@@ -126,7 +129,7 @@ impl Pool {
     pub(crate) fn reserve_for_claim(&self, claim_until: Timestamp) -> u32 {
         let mut state = locked(&self.state);
         let due_in_store = state.store_due.is_some_and(|due| due <= claim_until);
-        if state.settings.paused || state.closed || !due_in_store {
+        if state.closed || !due_in_store {
             return 0;
         }
         if !state.is_low() {
@@ -174,7 +177,7 @@ impl Pool {
     /// A due job and a slot for it, if there are both.
     pub(crate) fn take_slot(&self, now: Timestamp) -> Option<Claim> {
         let mut state = locked(&self.state);
-        if state.settings.paused || state.closed || state.running >= state.settings.concurrency {
+        if state.settings.paused || state.closed || state.running + state.awaited >= state.settings.concurrency {
             return None;
         }
         let claim = state.pop(now)?;
@@ -186,7 +189,8 @@ impl Pool {
     /// store has more.
     pub(crate) fn next_in_slot(&self, now: Timestamp) -> (Option<Claim>, bool) {
         let mut state = locked(&self.state);
-        let keeps = !state.settings.paused && !state.closed && state.running <= state.settings.concurrency;
+        let keeps =
+            !state.settings.paused && !state.closed && state.running + state.awaited <= state.settings.concurrency;
         let next = if keeps { state.pop(now) } else { None };
         if next.is_none() {
             state.running = state.running.saturating_sub(1);
@@ -198,6 +202,21 @@ impl Pool {
     /// A job that its submitter runs takes a slot beyond the limit: the submitter is the slot.
     pub(crate) fn add_slot(&self) {
         locked(&self.state).running += 1;
+    }
+
+    pub(crate) fn await_slot(&self) {
+        locked(&self.state).awaited += 1;
+    }
+
+    /// `at_once`: a stop does not wait for slots, its bodies do not begin.
+    pub(crate) fn take_awaited_slot(&self, at_once: bool) -> bool {
+        let mut state = locked(&self.state);
+        let is_free = !state.settings.paused && state.running < state.settings.concurrency;
+        if is_free || at_once {
+            state.running += 1;
+            state.awaited = state.awaited.saturating_sub(1);
+        }
+        is_free || at_once
     }
 
     /// The job is among the live attempts, or will not be. The name of whoever has ended it since it left the queue.
@@ -266,8 +285,9 @@ impl State {
         self.held() + self.reserved <= self.settings.queue_capacity / 2
     }
 
+    /// Those that wait for their turn without a slot are held too.
     fn held(&self) -> u32 {
-        u32::try_from(self.ready.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.ready.len() + self.starting.len()).unwrap_or(u32::MAX)
     }
 }
 
@@ -337,14 +357,20 @@ mod tests {
         for id in 1..=5 {
             pool.hold([claim(id, 0, Priority::Normal)], 0);
         }
-        assert!(pool.take_slot(at(0)).is_some());
-        assert!(pool.take_slot(at(0)).is_some());
-        assert!(pool.take_slot(at(0)).is_none());
+        let begins = |claim: Option<Claim>| {
+            claim.inspect(|claim| drop(pool.has_started(&Held { id: claim.id, fence: claim.fence }))).is_some()
+        };
+        assert!(begins(pool.take_slot(at(0))));
+        assert!(begins(pool.take_slot(at(0))));
+        assert!(!begins(pool.take_slot(at(0))));
         pool.change(PoolSettings { concurrency: 1, ..pool.settings() });
-        assert!(pool.next_in_slot(at(0)).0.is_none(), "one slot too many: it is freed");
-        assert!(pool.next_in_slot(at(0)).0.is_some());
+        assert!(!begins(pool.next_in_slot(at(0)).0), "one slot too many: it is freed");
+        assert!(begins(pool.next_in_slot(at(0)).0));
         pool.slot_became_zombie();
         assert_eq!(pool.load(), Load { running: 0, held: 2, zombies: 1 });
-        assert!(pool.take_slot(at(0)).is_some(), "the zombie's slot was replaced");
+        pool.await_slot();
+        assert!(!begins(pool.take_slot(at(0))), "the next slot belongs to whoever has its turn");
+        assert!(pool.take_awaited_slot(false));
+        assert!(pool.load().running <= 1, "the zombie's slot was replaced, by one");
     }
 }

@@ -30,6 +30,9 @@ use crate::core::{Core, Count};
 use crate::dispatch::Pool;
 use crate::handler::{BlockingHandler, Body};
 
+/// How often a job that has its turn looks for its slot. It has been waiting for others' commits and bodies.
+const SLOT_POLL: Duration = Duration::from_millis(5);
+
 /// A slot of the pool was taken for this job.
 pub(crate) fn start(core: &Arc<Core>, pool: Arc<Pool>, claim: Claim) {
     core.spawn_body(run_slot(core.clone(), pool, claim));
@@ -93,7 +96,21 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
         return Slot::Kept;
     };
     let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
-    let turn = turn::wait_for_turn(core, care).await;
+    let turn = match turn::turn_at_once(core, care) {
+        Some(turn) => turn,
+        None => {
+            // Whoever waits for its turn holds no slot meanwhile: others can use it.
+            if let Some(next) = free_slot(core, pool) {
+                start(core, pool.clone(), next);
+            }
+            let turn = turn::wait_for_turn(core, care).await;
+            pool.await_slot();
+            while !pool.take_awaited_slot(core.is_stopping()) {
+                core.clock.sleep(SLOT_POLL).await;
+            }
+            turn
+        }
+    };
     if core.is_stopping() {
         // It waited for its turn or its slot when the stop began: no body begins any more.
         core.give_back(vec![held]).await;

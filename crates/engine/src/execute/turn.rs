@@ -26,6 +26,15 @@ impl Turn {
     }
 }
 
+/// Its turn, if it need not wait.
+pub(super) fn turn_at_once(core: &Core, care: Care) -> Option<Turn> {
+    match care {
+        Care::Normal => Some(Turn::Free),
+        Care::WriteStartFirst => core.careful.clone().try_read_owned().ok().map(Turn::Careful),
+        Care::Alone => core.careful.clone().try_write_owned().ok().map(Turn::Alone),
+    }
+}
+
 pub(super) async fn wait_for_turn(core: &Core, care: Care) -> Turn {
     let among_others = core.careful.clone().read_owned();
     match care {

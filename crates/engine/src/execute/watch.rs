@@ -17,7 +17,7 @@ use crate::dispatch::ZombieSlot;
 
 const TICK: Duration = Duration::from_millis(50);
 /// Whoever has not ended its node in this time may have company: others wait behind it.
-const ALONE_HOLD: Duration = Duration::from_secs(10);
+const ALONE_HOLD: Duration = Duration::from_secs(3);
 /// From the drop of an async body to the moment it counts as a zombie: it blocks the thread that would drop it.
 const DROP_GRACE: Duration = Duration::from_millis(500);
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mainspring_model::time::Clock;
-use mainspring_model::{Code, Refused, limits};
-use mainspring_store::{GiveBack, Held, NewJob, StoreError, Submitted, Trouble, WhenFull};
+use mainspring_model::{Code, Job, Refused, Unique, limits};
+use mainspring_store::{GiveBack, Held, JobFilter, NewJob, StoreError, Submitted, Trouble, WhenFull};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{Receipt, fresh_claim, pool_full};
@@ -180,15 +180,17 @@ impl Core {
         let stored = match submitted {
             Ok(submitted) => {
                 let mut submitted = submitted.into_iter();
-                let arrange = |(job, place)| match place {
-                    Place::Full(WhenFull::Reject) => Stored::Answer(Err(pool_full(&job).into())),
-                    Place::Full(WhenFull::Wait) => Stored::PoolFull(Box::new(job)),
-                    place => {
-                        let submitted = submitted.next().expect("the store gives one answer for each row");
-                        self.arrange(job, place, submitted)
-                    }
-                };
-                jobs.into_iter().zip(places).map(arrange).collect()
+                let mut stored = Vec::with_capacity(jobs.len());
+                for (job, place) in jobs.into_iter().zip(places) {
+                    stored.push(match place {
+                        Place::Full(WhenFull::Reject | WhenFull::Wait) => self.not_taken(job, place).await,
+                        place => {
+                            let submitted = submitted.next().expect("the store gives one answer for each row");
+                            self.arrange(job, place, submitted)
+                        }
+                    });
+                }
+                stored
             }
             Err(error) => self.not_stored(&jobs, &places, &error),
         };
@@ -196,6 +198,35 @@ impl Core {
         self.kick_all();
         self.claim_wake.notify_one();
         stored
+    }
+
+    /// The pool is full and its policy is not to store. A key that is taken is answered all the same: its caller may be
+    /// asking what became of a submit that had no answer.
+    async fn not_taken(&self, job: NewJob, place: Place) -> Stored {
+        match self.holder_of_key(&job).await {
+            Ok(Some(first)) => {
+                let (id, status, execute_time) = (first.id, first.status, first.execute_time);
+                let payload_differs = first.payload != job.payload;
+                let duplicate = Submitted::Duplicate { id, status, execute_time, payload_differs };
+                Stored::Answer(self.receipt(&job, duplicate, self.store.info().durability))
+            }
+            Ok(None) if place == Place::Full(WhenFull::Wait) => Stored::PoolFull(Box::new(job)),
+            Ok(None) => Stored::Answer(Err(pool_full(&job).into())),
+            Err(error) => Stored::Answer(Err(error.into())),
+        }
+    }
+
+    async fn holder_of_key(&self, job: &NewJob) -> Result<Option<Job>, StoreError> {
+        if job.biz_id.is_none() {
+            return Ok(None);
+        }
+        let filter = JobFilter { task: Some(job.task.clone()), biz_id: job.biz_id.clone(), ..JobFilter::default() };
+        let newest = self.store.jobs(filter, 1, None).await?.items.pop();
+        // The key of an ended LIVE job is free.
+        match newest.filter(|newest| job.unique == Unique::Always || !newest.status.is_final()) {
+            Some(newest) => self.store.job(newest.id).await,
+            None => Ok(None),
+        }
     }
 
     fn place_of(&self, job: &NewJob, caller: Caller) -> Place {

@@ -14,14 +14,18 @@ use crate::OpenError;
 
 #[derive(Debug)]
 pub(super) struct Lock {
-    /// Closing it frees the lock.
-    _file: File,
+    /// Closing them frees the locks. The named file says who has the database, the database itself is locked for those
+    /// who come by another name of it (a link). SQLite's own locks are of another kind and do not meet these.
+    _named: File,
+    _database: File,
 }
 
 impl Lock {
     pub(super) fn take(database: &Path) -> Result<Lock, OpenError> {
         let place = database.display().to_string();
-        let mut path = database.as_os_str().to_owned();
+        // One place has one lock, whatever links lead to it.
+        let database = database.canonicalize().unwrap_or_else(|_| database.to_owned());
+        let mut path = database.clone().into_os_string();
         path.push(".lock");
         let unusable = |error: std::io::Error| OpenError::Unusable {
             place: place.clone(),
@@ -40,7 +44,18 @@ impl Lock {
         if let Err(error) = written {
             tracing::warn!(%error, "the pid could not be written to the lock file");
         }
-        Ok(Lock { _file: file })
+        let itself = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&database);
+        let itself = itself.map_err(|error| OpenError::Unusable {
+            place: place.clone(),
+            reason: format!("it cannot be opened: {error}"),
+        })?;
+        match flock(&itself, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Lock { _named: file, _database: itself }),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                Err(OpenError::InUse { holder: ", under another name of the file".to_owned(), place })
+            }
+            Err(errno) => Err(unusable(errno.into())),
+        }
     }
 }
 

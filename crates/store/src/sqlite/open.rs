@@ -1,6 +1,7 @@
 //! Opening a database file: checked before it is trusted, never repaired.
 
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use mainspring_model::Timestamp;
@@ -23,7 +24,9 @@ pub(super) fn make_directory(path: &Path) -> Result<(), OpenError> {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => return Ok(()),
     };
-    std::fs::create_dir_all(directory).map_err(|error| OpenError::Unusable {
+    // Payloads and results are in it: whoever makes it keeps it to itself.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|error| OpenError::Unusable {
         place: path.display().to_string(),
         reason: format!("its directory `{}` cannot be made: {error}", directory.display()),
     })
