@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::Verdict;
-use mainspring_model::decide::{Ended, care};
+use mainspring_model::decide::{Care, Ended, care};
 use mainspring_store::{Claim, GiveBack, Held, Started};
 use tokio::sync::oneshot;
 
@@ -98,18 +98,7 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
     let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
     let turn = match turn::turn_at_once(core, care) {
         Some(turn) => turn,
-        None => {
-            // Whoever waits for its turn holds no slot meanwhile: others can use it.
-            if let Some(next) = free_slot(core, pool) {
-                start(core, pool.clone(), next);
-            }
-            let turn = turn::wait_for_turn(core, care).await;
-            pool.await_slot();
-            while !pool.take_awaited_slot(core.is_stopping()) {
-                core.clock.sleep(SLOT_POLL).await;
-            }
-            turn
-        }
+        None => wait_without_slot(core, pool, care).await,
     };
     if core.is_stopping() {
         // It waited for its turn or its slot when the stop began: no body begins any more.
@@ -155,6 +144,19 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
             on_own_thread(core, attempt, handler)
         }
     }
+}
+
+/// Whoever waits for its turn holds no slot meanwhile: others can use it.
+async fn wait_without_slot(core: &Arc<Core>, pool: &Arc<Pool>, care: Care) -> turn::Turn {
+    if let Some(next) = free_slot(core, pool) {
+        start(core, pool.clone(), next);
+    }
+    let turn = turn::wait_for_turn(core, care).await;
+    pool.await_slot();
+    while !pool.take_awaited_slot(core.is_stopping()) {
+        core.clock.sleep(SLOT_POLL).await;
+    }
+    turn
 }
 
 /// Commits the start before the body runs, so that the loss of this node would be counted. `false`: the fence is gone.
