@@ -23,7 +23,7 @@ pub(super) struct File {
 
 impl Tree {
     pub(super) fn read(root: &Path) -> Result<Tree> {
-        let place = root.parent().filter(|parent| parent.components().count() > 1).map(|p| format!("{}/", p.display()));
+        let place = Some(format!("{}/", root.display()));
         let mut tree = Tree { files: Vec::new(), place };
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
