@@ -221,6 +221,10 @@ checked_text!(
     HandlerName, "handler", limits::TASK_CODE_CHARS_MAX, true, is_code_char, "letters, digits and . _ - :"
 );
 checked_text!(
+    /// The name of a calendar.
+    CalendarName, "calendar", limits::POOL_NAME_CHARS_MAX, true, is_code_char, "letters, digits and . _ - :"
+);
+checked_text!(
     /// The caller's own key for a job: with the task it is unique.
     BizId, "bizId", limits::BIZ_ID_CHARS_MAX, false, |c| !c.is_control(), "all characters but control characters"
 );

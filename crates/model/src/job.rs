@@ -72,6 +72,59 @@ words! {
     }
 }
 
+words! {
+    /// Why a fire time has a record and no body.
+    SkipReason {
+        /// It passed while nobody could fire it, and the task's policy does not run it.
+        Misfire = 0 "SKIPPED_MISFIRE",
+        /// A job of the task was live.
+        Overlap = 1 "SKIPPED_OVERLAP",
+        /// It waited in the queue past the task's start deadline.
+        Expired = 2 "EXPIRED",
+    }
+}
+
+/// The fire times that one job stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fires {
+    /// The latest of them; it names the job.
+    pub last: Timestamp,
+    pub first: Timestamp,
+    /// At `MISSED_FIRES_COUNTED_MAX` it means "at least".
+    pub count: u32,
+}
+
+impl Fires {
+    pub const fn one(at: Timestamp) -> Fires {
+        Fires { last: at, first: at, count: 1 }
+    }
+
+    /// The key that makes the fire unique.
+    pub fn key(&self) -> BizId {
+        BizId::stored(&format!("cron@{}", self.last))
+    }
+}
+
+/// The jobs of one task, or of one concurrency key of it, as far as they wait for each other. A job outside of any lane
+/// never pays for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    pub key: Option<Arc<str>>,
+    /// One of those that catch up: they run one after another, whatever the task allows.
+    pub serial: bool,
+}
+
+/// What becomes of a fire or a trigger while jobs of its task are live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLive {
+    /// It joins them. A plain submit always does.
+    Join,
+    /// It joins them when they are fewer than this; otherwise a fire is skipped and a trigger refused.
+    JoinBelow(u32),
+    /// They are cancelled.
+    Replace,
+}
+
 impl JobStatus {
     pub const fn is_final(self) -> bool {
         !matches!(self, JobStatus::Pending | JobStatus::Executing | JobStatus::Waiting)
@@ -107,7 +160,11 @@ pub struct Job {
     pub pool: PoolName,
     pub priority: Priority,
     pub trigger: Trigger,
-    pub fire_time: Option<Timestamp>,
+    /// The fire times that it stands for, when a schedule made it.
+    pub fires: Option<Fires>,
+    pub skip_reason: Option<SkipReason>,
+    /// By what the limits of its task count it.
+    pub concurrency_key: Option<String>,
     /// JSON text, also when it is kept in the attachment table. `None` in lists.
     pub payload: Option<Arc<str>>,
     pub result_summary: Option<String>,
@@ -129,6 +186,10 @@ words! {
         Started = 2 "STARTED",
         /// No node knows its handler.
         Parked = 3 "PARKED",
+        /// As many of its task, or of its key, are held as may be: waits for the end of one.
+        Limited = 4 "LIMITED",
+        /// The rate of its task, or of its key, is used up: waits for its time.
+        Throttled = 5 "THROTTLED",
     }
 }
 

@@ -9,6 +9,8 @@
 //! Start with [`lifecycle`], then [`decide`].
 
 pub mod backoff;
+pub mod calendar;
+pub mod cron;
 pub mod decide;
 pub mod ids;
 pub mod job;
@@ -17,16 +19,21 @@ pub mod limits;
 mod names;
 pub mod operations;
 pub mod payload;
+pub mod rate;
 pub mod refused;
+pub mod schedule;
 pub mod task;
 pub mod text;
 pub mod time;
 pub mod verdict;
 pub mod wait_reason;
 
-pub use ids::{AttemptId, BizId, Fence, HandlerName, Incarnation, JobId, PoolName, TaskCode};
+pub use calendar::Calendar;
+pub use ids::{AttemptId, BizId, CalendarName, Fence, HandlerName, Incarnation, JobId, PoolName, TaskCode};
 pub use job::{Attempt, AttemptStatus, Job, JobStatus, QueueState, Trigger, Unique};
+pub use rate::RateLimit;
 pub use refused::{Code, Refused};
+pub use schedule::{Every, Schedule};
 pub use task::{Priority, RetryRule, Task, TaskDefinition};
 pub use time::{Clock, Span, Timestamp};
 pub use verdict::{Verdict, Wait};

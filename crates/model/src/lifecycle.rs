@@ -2,7 +2,7 @@
 
 use crate::job::JobStatus;
 use crate::names::words;
-use crate::task::TaskSwitch;
+use crate::task::{Task, TaskKind, TaskSwitch};
 
 words! {
     /// What can happen to a job.
@@ -37,7 +37,8 @@ pub const fn next(state: JobStatus, event: JobEvent) -> Option<JobStatus> {
         (S::Pending | S::Executing, E::Requeued) => S::Pending,
         (S::Pending | S::Executing | S::Waiting, E::Cancelled) => S::Cancelled,
         (S::Waiting, E::Unblocked) => S::Pending,
-        (S::Waiting, E::Skipped) => S::Skipped,
+        // Also a fired job that waited past its start deadline.
+        (S::Waiting | S::Pending, E::Skipped) => S::Skipped,
         (S::Failed | S::Timeout | S::Cancelled, E::Reopened) => S::Pending,
         _ => return None,
     })
@@ -45,13 +46,22 @@ pub const fn next(state: JobStatus, event: JobEvent) -> Option<JobStatus> {
 
 words! {
     /// What people see of a task.
-    TaskState { Disabled = 0 "DISABLED", Enabled = 1 "ENABLED", Running = 2 "RUNNING", }
+    TaskState {
+        Disabled = 0 "DISABLED",
+        Enabled = 1 "ENABLED",
+        Running = 2 "RUNNING",
+        /// Enabled, and its schedule has no fire time left.
+        Completed = 3 "COMPLETED",
+    }
 }
 
 /// RUNNING is an enabled task with live jobs; a disabled task stays DISABLED while its last jobs end.
-pub const fn task_state(switch: TaskSwitch, running: u64) -> TaskState {
-    match (switch, running) {
+pub fn task_state(task: &Task, running: u64) -> TaskState {
+    match (task.switch, running) {
         (TaskSwitch::Disabled, _) => TaskState::Disabled,
+        (TaskSwitch::Enabled, 0) if task.definition.kind == TaskKind::Cron && task.next_fire_time.is_none() => {
+            TaskState::Completed
+        }
         (TaskSwitch::Enabled, 0) => TaskState::Enabled,
         (TaskSwitch::Enabled, _) => TaskState::Running,
     }

@@ -79,6 +79,38 @@ pub const SHOW_EXECUTING_AFTER_MS: u64 = 100;
 /// Attempts whose bodies may ignore their cancellation at one time before the node calls itself unhealthy.
 pub const ZOMBIES_MAX: usize = 64;
 
+/// Shorter intervals are work for a loop inside one job.
+pub const EVERY_MS_MIN: u64 = 1_000;
+pub const EVERY_MS_MAX: u64 = 366 * 86_400_000;
+/// A fire that is later than this is a misfire.
+pub const MISFIRE_GRACE_SECONDS_DEFAULT: u32 = 60;
+pub const MISFIRE_GRACE_SECONDS_MAX: u32 = 86_400;
+pub const MAX_CATCHUP_DEFAULT: u32 = 10;
+pub const MAX_CATCHUP_MAX: u32 = 100;
+/// Missed fire times are counted up to here; more are "at least".
+pub const MISSED_FIRES_COUNTED_MAX: u32 = 1_000;
+pub const START_DEADLINE_SECONDS_MAX: u32 = 30 * 86_400;
+/// Tasks fired by one transaction.
+pub const FIRE_TASKS_MAX: usize = 1_000;
+/// The scheduler looks at the clock at least this often: a step of the wall clock is noticed soon.
+pub const SCHEDULE_LOOK_MS: u64 = 1_000;
+/// Wall clock against monotonic clock within one look: more is a jump.
+pub const CLOCK_JUMP_MS: i64 = 2_000;
+/// A wall clock that went back by more has all fire times planned anew.
+pub const CLOCK_BACK_MS: i64 = 60_000;
+pub const MAX_RUNNING_MAX: u32 = 10_000;
+pub const RATE_COUNT_MAX: u32 = 10_000;
+pub const RATE_PERIOD_MS_MAX: u64 = 7 * 86_400_000;
+/// Fire times that one request may run after the fact.
+pub const BACKFILL_FIRES_MAX: u32 = 1_000;
+pub const CALENDARS_MAX: usize = 200;
+/// Twenty years of every second day.
+pub const CALENDAR_DAYS_MAX: usize = 4_000;
+/// A repeated press of a button within this time answers the first result.
+pub const REQUEST_ID_KEPT_MS: i64 = 600_000;
+/// Tasks in one call of `tasks/apply`.
+pub const APPLY_TASKS_MAX: usize = 1_000;
+
 pub const PAGE_SIZE_MAX: u32 = 200;
 pub const PAGE_SIZE_DEFAULT: u32 = 50;
 /// Rows that one page may look at; a rare match continues with the next cursor.
@@ -88,4 +120,6 @@ const _: () = assert!(PAYLOAD_INLINE_BYTES_MAX < PAYLOAD_BYTES_MAX);
 const _: () = assert!(FLUSH_JOBS_MAX <= BATCH_JOBS_MAX && BATCH_JOBS_MAX <= INTAKE_JOBS_MAX);
 const _: () = assert!(POOL_QUEUE_DEFAULT <= POOL_QUEUE_MAX && POOL_CONCURRENCY_DEFAULT <= POOL_CONCURRENCY_MAX);
 const _: () = assert!(RETRY_BASE_MS_DEFAULT <= RETRY_CAP_MS_DEFAULT && RETRY_CAP_MS_DEFAULT <= RETRY_CAP_MS_MAX);
+const _: () = assert!(MAX_CATCHUP_DEFAULT <= MAX_CATCHUP_MAX && MAX_CATCHUP_MAX < MISSED_FIRES_COUNTED_MAX);
+const _: () = assert!(MISFIRE_GRACE_SECONDS_DEFAULT <= MISFIRE_GRACE_SECONDS_MAX);
 const _: () = assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX && PAGE_SIZE_MAX < PAGE_SCAN_ROWS_MAX);

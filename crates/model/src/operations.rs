@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use crate::job::{Job, JobStatus, QueueState};
+use crate::job::{Job, JobStatus, OnLive, QueueState};
 use crate::names::words;
-use crate::task::{Task, TaskSwitch};
+use crate::task::{Task, TaskKind, TaskSwitch};
 use crate::time::Timestamp;
 
 words! {
@@ -18,6 +18,10 @@ words! {
         Disable = 2 "disable",
         Trigger = 3 "trigger",
         Delete = 4 "delete",
+        /// A new task with the same definition.
+        Copy = 5 "copy",
+        /// Fire times of the past, run after the fact.
+        Backfill = 6 "backfill",
     }
 }
 words! {
@@ -33,6 +37,12 @@ words! {
         TaskDisabled = 7 "TASK_DISABLED",
         HasLiveJobs = 8 "HAS_LIVE_JOBS",
         TaskDeleted = 9 "TASK_DELETED",
+        /// A job of it is live, and its overlap policy keeps others away.
+        TaskRunning = 10 "TASK_RUNNING",
+        /// Its schedule has no fire time from now on.
+        NeverFires = 11 "NEVER_FIRES",
+        /// It has no schedule.
+        NotScheduled = 12 "NOT_SCHEDULED",
     }
 }
 
@@ -92,16 +102,36 @@ fn job_verdict(job: &Job, operation: JobOperation, now: Timestamp) -> Result<(),
     }
 }
 
-pub fn on_task(task: &Task, live_jobs: u64) -> Operations<TaskOperation> {
-    Operations::judge(TaskOperation::ALL, |operation| match (operation, task.switch) {
-        (TaskOperation::Edit, _) => Ok(()),
-        (TaskOperation::Enable, TaskSwitch::Enabled) => Err(Denied::AlreadyEnabled),
-        (TaskOperation::Enable, TaskSwitch::Disabled) => Ok(()),
-        (TaskOperation::Disable, TaskSwitch::Disabled) => Err(Denied::AlreadyDisabled),
-        (TaskOperation::Disable, TaskSwitch::Enabled) => Ok(()),
-        (TaskOperation::Trigger, TaskSwitch::Disabled) => Err(Denied::TaskDisabled),
-        (TaskOperation::Trigger, TaskSwitch::Enabled) => Ok(()),
-        (TaskOperation::Delete, _) if live_jobs > 0 => Err(Denied::HasLiveJobs),
-        (TaskOperation::Delete, _) => Ok(()),
-    })
+/// What must be known of a task beside its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskFacts {
+    pub live_jobs: u64,
+    /// Its schedule has a fire time from now on. Of no account for a task without one.
+    pub fires_again: bool,
+}
+
+pub fn on_task(task: &Task, facts: TaskFacts) -> Operations<TaskOperation> {
+    Operations::judge(TaskOperation::ALL, |operation| task_verdict(task, facts, operation))
+}
+
+fn task_verdict(task: &Task, facts: TaskFacts, operation: TaskOperation) -> Result<(), Denied> {
+    let is_enabled = task.switch == TaskSwitch::Enabled;
+    let is_scheduled = task.definition.kind == TaskKind::Cron;
+    match operation {
+        TaskOperation::Edit | TaskOperation::Copy => Ok(()),
+        TaskOperation::Enable if is_enabled => Err(Denied::AlreadyEnabled),
+        TaskOperation::Enable if is_scheduled && !facts.fires_again => Err(Denied::NeverFires),
+        TaskOperation::Enable => Ok(()),
+        TaskOperation::Disable if !is_enabled => Err(Denied::AlreadyDisabled),
+        TaskOperation::Disable => Ok(()),
+        TaskOperation::Backfill if !is_scheduled || task.definition.rests_after_end() => Err(Denied::NotScheduled),
+        TaskOperation::Trigger | TaskOperation::Backfill if !is_enabled => Err(Denied::TaskDisabled),
+        TaskOperation::Trigger => match task.definition.overlap.on_live() {
+            OnLive::JoinBelow(jobs) if facts.live_jobs >= jobs.into() => Err(Denied::TaskRunning),
+            _ => Ok(()),
+        },
+        TaskOperation::Backfill => Ok(()),
+        TaskOperation::Delete if facts.live_jobs > 0 => Err(Denied::HasLiveJobs),
+        TaskOperation::Delete => Ok(()),
+    }
 }

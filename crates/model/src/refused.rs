@@ -46,6 +46,8 @@ macro_rules! codes {
 
 codes! {
     Validation = "VALIDATION", 422, "The input is not valid";
+    CronInvalid = "CRON_INVALID", 422, "The schedule cannot be read";
+    CronNeverFires = "CRON_NEVER_FIRES", 422, "The schedule never fires";
     FilterNotIndexed = "FILTER_NOT_INDEXED", 422, "No index serves this filter";
     TaskNotFound = "TASK_NOT_FOUND", 404, "No such task";
     JobNotFound = "JOB_NOT_FOUND", 404, "No such job";

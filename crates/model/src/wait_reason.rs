@@ -21,6 +21,10 @@ words! {
         Starting = 5 "STARTING",
         /// Its node was lost twice while it ran: it runs without other suspects beside it, and waits for its turn.
         Alone = 7 "ALONE",
+        /// As many bodies of its task, or of its concurrency key, run as may run: it waits for the end of one.
+        MaxRunning = 8 "MAX_RUNNING",
+        /// The rate limit of its task, or of its concurrency key, is used up for now.
+        RateLimit = 9 "RATE_LIMIT",
         /// For its predecessors in the workflow.
         Predecessors = 6 "PREDECESSORS",
     }
@@ -39,6 +43,8 @@ pub fn of(job: &Job, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
         (JobStatus::Waiting, _) => Some(WaitReason::Predecessors),
         (JobStatus::Pending, Some(entry)) => Some(match entry.state {
             QueueState::Parked => WaitReason::NoHandler,
+            QueueState::Limited => WaitReason::MaxRunning,
+            QueueState::Throttled => WaitReason::RateLimit,
             _ if entry.due > now && job.retry_count > 0 => WaitReason::RetryWait,
             _ if entry.due > now => WaitReason::NotDue,
             QueueState::Started => return None,

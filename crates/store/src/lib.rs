@@ -20,7 +20,10 @@ pub mod sqlite;
 pub mod suite;
 
 use async_trait::async_trait;
-use mainspring_model::{Attempt, AttemptId, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp};
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{
+    Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
+};
 
 pub use error::{OpenError, StoreError, Trouble};
 pub use memory::MemoryStore;
@@ -53,6 +56,14 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// One answer per job, in order.
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>>;
 
+    // ---- schedule ----
+    /// One answer per task, in order. For each, in one transaction: the records of its fire times, the next fire time,
+    /// and an alert when the schedule has ended. A repetition answers as the first call did, but does not name again
+    /// what was replaced.
+    async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>>;
+    /// One answer per task, in order: `false` when somebody else has changed it.
+    async fn replan(&self, replans: Vec<Replan>, now: Timestamp) -> Result<Vec<bool>>;
+
     // ---- 3 dispatch ----
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed>;
     /// Claimed jobs that did not start. Rows whose fence is gone are left alone.
@@ -81,23 +92,45 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange>;
-    /// `version` is the one that the writer read.
+    /// Jobs that wait for a limit of the old definition are judged anew. `version` is the one that the writer read.
     async fn update_task(
         &self,
         code: TaskCode,
         version: i64,
         definition: TaskDefinition,
+        next_fire: NextFireChange,
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange>;
-    /// Without a version the switch wins over whatever else changed. Switching to the present state is `Written`.
-    async fn switch_task(&self, code: TaskCode, enabled: bool, by: String, now: Timestamp) -> Result<TaskChange>;
+    /// A disabled task has no next fire time. Without a version the switch wins over whatever else changed. Switching to the present state is `Written`.
+    async fn switch_task(
+        &self,
+        code: TaskCode,
+        to: TaskSwitch,
+        next_fire: Option<Timestamp>,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange>;
     /// Refused (`InTheWay`) while jobs of the task are live; the record of its jobs stays. A repetition is `Missing`.
     async fn delete_task(&self, code: TaskCode, version: Option<i64>, by: String, now: Timestamp)
     -> Result<TaskChange>;
+
+    // ---- calendars ----
+    async fn calendars(&self) -> Result<Vec<Calendar>>;
+    /// Makes it, or replaces the whole of it.
+    async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()>;
+    /// `false`: there was none. The caller has made sure that no task names it.
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool>;
+
+    // ---- requests ----
+    /// Keeps the request id, and forgets those whose time is over.
+    async fn press(&self, press: Press) -> Result<Pressed>;
+    /// What came of it. `None`: nothing was done, and the id is free again.
+    async fn answer_press(&self, request_id: String, answer: Option<String>) -> Result<()>;
 
     // ---- pools ----
     async fn pools(&self) -> Result<Vec<PoolSettings>>;

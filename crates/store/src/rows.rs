@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring_model::decide::Decision;
-use mainspring_model::job::{DeadCause, QueueState};
+use mainspring_model::job::{DeadCause, Fires, Lane, OnLive, QueueState, SkipReason};
 use mainspring_model::operations::JobOperation;
+use mainspring_model::schedule::NextFire;
 use mainspring_model::{
-    AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, Priority, Task, TaskCode, Timestamp,
-    Trigger, Unique,
+    AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, Priority, RateLimit, Task, TaskCode,
+    Timestamp, Trigger, Unique,
 };
 
 /// A page and where the next one begins.
@@ -77,15 +78,25 @@ pub struct NewJob {
     pub timeout_ms: Option<i64>,
     pub pool: PoolName,
     pub trigger: Trigger,
-    pub fire_time: Option<Timestamp>,
+    /// Set for the jobs of a schedule.
+    pub fires: Option<Fires>,
     pub create_time: Timestamp,
-    /// The submitting node has room and takes it at once: written with fence 1 and its owner.
+    /// The submitting node has room and takes it at once: written with fence 1 and its owner. Not heeded when the job has
+    /// to wait for others of its lane.
     pub claim: bool,
+    /// What it does when jobs of its task are live.
+    pub on_live: OnLive,
+    /// By what the limits of its task count it.
+    pub concurrency_key: Option<Arc<str>>,
+    /// See [`mainspring_model::job::Lane`].
+    pub serial: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Submitted {
     Stored,
+    /// Stored, and the live jobs of its task were cancelled for it.
+    Replaced(Vec<ReplacedJob>),
     /// The key is taken: the first job.
     Duplicate {
         id: JobId,
@@ -94,8 +105,79 @@ pub enum Submitted {
         /// Also when the first job's payload is lost: then nobody can say that it is the same.
         payload_differs: bool,
     },
-    /// The task was deleted or disabled in the meantime, or the job that has the key cannot be read.
+    /// The task was deleted or disabled in the meantime, jobs of it are live and the new one keeps away from them, or the
+    /// job that has the key cannot be read.
     Refused(mainspring_model::Refused),
+}
+
+/// A live job that was cancelled by the one that takes its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedJob {
+    pub id: JobId,
+    /// Newer than that of the claim whose body may still run.
+    pub fence: Fence,
+    pub pool: PoolName,
+    /// What its record says of its end.
+    pub error: String,
+}
+
+// ---- schedule ----
+
+/// What is to become of the fire times of one task that are due. Guarded by all that the planner saw of the task.
+#[derive(Debug, Clone)]
+pub struct Fire {
+    pub task: TaskCode,
+    pub version: i64,
+    pub due: Timestamp,
+    pub next: NextFire,
+    /// Oldest first; each has `fires` set and the key of its fires.
+    pub entries: Vec<FireEntry>,
+}
+
+#[derive(Debug, Clone)]
+pub struct FireEntry {
+    pub job: NewJob,
+    /// Decided already: only its record is written.
+    pub skip: Option<SkipReason>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fired {
+    /// A person or another node was first, or the task is gone: read it again. Nothing was written.
+    Moved,
+    /// One end per entry, in order.
+    Done(Vec<FireEnd>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FireEnd {
+    Stored {
+        /// It is this node's, with fence 1. Otherwise it waits in the store.
+        claimed: bool,
+        replaced: Vec<ReplacedJob>,
+    },
+    /// Only its record was written: status SKIPPED, with the reason.
+    Skipped(SkipReason),
+    /// This fire time has its record already.
+    Duplicate,
+}
+
+/// A fire time that is planned anew, because the world around the schedule has changed.
+#[derive(Debug, Clone)]
+pub struct Replan {
+    pub task: TaskCode,
+    pub version: i64,
+    /// What was read.
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+}
+
+/// What a change by a person does to the next fire time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextFireChange {
+    /// The schedule has not changed.
+    Keep,
+    Set(Option<Timestamp>),
 }
 
 // ---- 3 dispatch ----
@@ -144,6 +226,8 @@ pub struct Claim {
     pub trigger: Trigger,
     pub fire_time: Option<Timestamp>,
     pub create_time: Timestamp,
+    /// Set when its end lets others of its lane go on.
+    pub lane: Option<Lane>,
 }
 
 /// Names one claim: every verb that touches a held job carries it.
@@ -211,6 +295,10 @@ pub struct Settlement {
     pub live_key: Option<BizId>,
     /// A RUNNING row of the attempt exists.
     pub start_written: bool,
+    /// As the claim had it: with the end of this attempt the next one of the lane goes on.
+    pub lane: Option<Lane>,
+    /// A fired job's end sets the next fire time of a fixed delay.
+    pub trigger: Trigger,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,6 +335,29 @@ pub enum TaskChange {
     Missing,
 }
 
+// ---- requests ----
+
+/// A person pressed a button, or a program did: the id makes the press unique for `REQUEST_ID_KEPT_MS`.
+#[derive(Debug, Clone)]
+pub struct Press {
+    pub request_id: String,
+    /// What is done to what: a request id that comes again for something else is refused.
+    pub operation: String,
+    pub now: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pressed {
+    /// Carry it out, then say with `answer_press` what came of it.
+    First,
+    /// It was carried out: the first answer.
+    Again { answer: String },
+    /// The first press is being carried out, or its node died over it.
+    UnderWay,
+    /// The id was used for another operation.
+    OtherOperation { operation: String },
+}
+
 // ---- pools ----
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,6 +379,7 @@ pub struct PoolSettings {
     pub queue_capacity: u32,
     pub paused: bool,
     pub when_full: WhenFull,
+    pub rate_limit: Option<RateLimit>,
 }
 
 // ---- jobs, for people ----

@@ -14,7 +14,10 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration { number: 1, sql: include_str!("migrations/0001_init.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, sql: include_str!("migrations/0001_init.sql") },
+    Migration { number: 2, sql: include_str!("migrations/0002_schedules.sql") },
+];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migration (
     number     INTEGER PRIMARY KEY,
