@@ -15,7 +15,7 @@ use crate::core::{Core, Parts};
 use crate::dispatch::{self, Pools};
 use crate::error::Error;
 use crate::handler::Registry;
-use crate::{Engine, execute, submit, write_back};
+use crate::{Engine, execute, schedule, submit, write_back};
 
 #[derive(Debug)]
 pub struct EngineBuilder {
@@ -62,7 +62,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Tasks declared in code: created when missing, left alone when present.
+    /// Tasks declared in code or in files. What was never declared before is written, whatever is stored; a declaration
+    /// that is known already changes nothing.
     #[must_use]
     pub fn declare(mut self, code: TaskCode, definition: TaskDefinition) -> EngineBuilder {
         self.tasks.push((code, definition));
@@ -138,6 +139,7 @@ impl EngineBuilder {
         for (code, definition) in self.tasks {
             core.declare_task(code, definition).await?;
         }
+        core.plan_all_again().await;
         core.unpark_known(&core.tasks.all()).await?;
         spawn_loops(&core);
         Ok(Engine::of(core))
@@ -169,6 +171,7 @@ fn default_pool() -> PoolSettings {
         queue_capacity: limits::POOL_QUEUE_DEFAULT,
         paused: false,
         when_full: WhenFull::Spill,
+        rate_limit: None,
     }
 }
 
@@ -176,6 +179,7 @@ fn default_pool() -> PoolSettings {
 fn spawn_loops(core: &Arc<Core>) {
     core.spawn_loop("submit", submit::write_gathered);
     core.spawn_loop("submit", submit::write_gathered);
+    core.spawn_loop("schedule", schedule::fire_due);
     core.spawn_loop("claim", dispatch::claim_ahead);
     core.spawn_loop("start", dispatch::start_due);
     core.spawn_loop("write back", write_back::settle_ended);

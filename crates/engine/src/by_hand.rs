@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mainspring_model::decide::Ended;
 use mainspring_model::operations::{self, Denied, JobOperation};
-use mainspring_model::{Code, Job, JobId, Refused, Timestamp};
+use mainspring_model::{Code, Fence, Job, JobId, PoolName, Refused, Timestamp};
 use mainspring_store::{JobEnd, Operate, Operated};
 
 use crate::core::Core;
@@ -21,7 +21,8 @@ impl Core {
             let now = self.clock.now();
             let allowed = self.operations_on(&seen, now);
             if !allowed.allows(operation) {
-                return Err(not_allowed(&seen, operation, allowed).into());
+                let what = format!("job {} in state {}", seen.id, seen.status);
+                return Err(allowed.refuse(&what, operation).into());
             }
             let operate =
                 Operate { id, operation, seen_status: seen.status, seen_fence: seen.fence, now, by: by.to_owned() };
@@ -49,11 +50,9 @@ impl Core {
         match operation {
             JobOperation::Retry => {}
             JobOperation::Cancel | JobOperation::Fail | JobOperation::Release => {
-                if let Some(pool) = self.pools.get(&job.pool) {
-                    pool.take_out(job.id, job.fence, by);
-                }
-                for attempt in self.live.of_job(job.id, job.fence) {
-                    attempt.revoke(Ended::Cancelled { by: by.to_owned() }, self.clock.monotonic());
+                self.take_from_memory(job.id, job.fence, &job.pool, by);
+                if job.status.is_final() {
+                    self.schedule_wake.notify_one();
                 }
             }
         }
@@ -63,6 +62,16 @@ impl Core {
         } else if let (Some(pool), Some(entry)) = (self.pools.get(&job.pool), job.queue) {
             pool.store_has(entry.due);
             self.claim_wake.notify_one();
+        }
+    }
+
+    /// What this node holds of the job under an older fence: its place goes, its body is told to stop.
+    pub(crate) fn take_from_memory(&self, id: JobId, fence: Fence, pool: &PoolName, by: &str) {
+        if let Some(pool) = self.pools.get(pool) {
+            pool.take_out(id, fence, by);
+        }
+        for attempt in self.live.of_job(id, fence) {
+            attempt.revoke(Ended::Cancelled { by: by.to_owned() }, self.clock.monotonic());
         }
     }
 
@@ -82,11 +91,4 @@ impl Core {
 
 fn no_such_job(id: JobId) -> Refused {
     Refused::new(Code::JobNotFound, format!("there is no job {id}"))
-}
-
-fn not_allowed(job: &Job, operation: JobOperation, allowed: operations::Operations<JobOperation>) -> Refused {
-    let reason = allowed.denied.iter().find(|(denied, _)| *denied == operation).map(|(_, reason)| reason.as_str());
-    let detail =
-        format!("{operation} is not allowed for job {} in state {}: {}", job.id, job.status, reason.unwrap_or(""));
-    Refused { allowed: Some(allowed), ..Refused::new(Code::OperationNotAllowed, detail) }
 }

@@ -51,6 +51,7 @@ pub(crate) struct Core {
 
     pub(crate) claim_wake: Notify,
     pub(crate) start_wake: Notify,
+    pub(crate) schedule_wake: Notify,
     pub(crate) watch_wake: Notify,
     pub(crate) show_wake: Notify,
     /// A body has ended; a stop waits for this.
@@ -107,6 +108,7 @@ impl Core {
             careful: Arc::default(),
             claim_wake: Notify::new(),
             start_wake: Notify::new(),
+            schedule_wake: Notify::new(),
             watch_wake: Notify::new(),
             show_wake: Notify::new(),
             body_ended: Notify::new(),
@@ -239,6 +241,10 @@ pub(crate) enum Count {
     TimedOut,
     Panicked,
     Discarded,
+    Fired,
+    FiresSkipped,
+    /// Fire times that were planned anew because the world around their schedule changed.
+    Replanned,
     ZombiesEver,
     StoreErrors,
     LoopPanics,
@@ -247,7 +253,7 @@ pub(crate) enum Count {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts([AtomicU64; 14]);
+pub(crate) struct Counts([AtomicU64; 17]);
 
 impl Counts {
     pub(crate) fn add(&self, count: Count, by: u64) {
@@ -270,6 +276,9 @@ impl Counts {
             timed_out: self.get(Count::TimedOut),
             panicked: self.get(Count::Panicked),
             discarded: self.get(Count::Discarded),
+            fired: self.get(Count::Fired),
+            fires_skipped: self.get(Count::FiresSkipped),
+            replanned: self.get(Count::Replanned),
             zombies_now,
             zombies_ever: self.get(Count::ZombiesEver),
             store_errors: self.get(Count::StoreErrors),

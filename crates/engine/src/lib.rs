@@ -23,8 +23,10 @@ mod error;
 pub mod execute;
 mod handler;
 mod heartbeat;
+mod schedule;
 mod stop;
 pub mod submit;
+mod task_admin;
 mod tasks;
 pub mod testing;
 mod view;
@@ -34,10 +36,14 @@ mod write_back;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use mainspring_model::operations::{JobOperation, Operations};
+use mainspring_model::operations::{JobOperation, Operations, TaskOperation};
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
-use mainspring_model::{BizId, Job, JobId, Task, TaskCode, TaskDefinition, Trigger, limits};
+use mainspring_model::{
+    BizId, Calendar, CalendarName, Job, JobId, Refused, Schedule, Task, TaskCode, TaskDefinition, Timestamp, Trigger,
+    limits,
+};
 use mainspring_store::{JobEnd, JobFilter, Page, PoolSettings, Store, TaskFilter};
 
 use crate::core::Core;
@@ -45,6 +51,7 @@ pub use builder::EngineBuilder;
 pub use context::Context;
 pub use error::{Error, RETRY_AFTER};
 pub use handler::{BlockingHandler, Handler, HandlerInfo, Registry};
+pub use schedule::{Act, Backfilled};
 pub use submit::{JobRequest, Receipt, When};
 pub use view::{Health, PoolView, StopReport, Totals};
 
@@ -112,9 +119,16 @@ impl Engine {
 
     // ---- tasks ----
 
-    pub async fn create_task(&self, code: TaskCode, definition: TaskDefinition, by: &str) -> Result<Task, Error> {
+    /// A schedule that never fires is refused. A task that begins DISABLED fires only after it was enabled.
+    pub async fn create_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        switch: TaskSwitch,
+        by: &str,
+    ) -> Result<Task, Error> {
         let (core, by) = (self.core.clone(), by.to_owned());
-        self.core.to_its_end(async move { core.create_task(code, definition, &by).await }).await?
+        self.core.to_its_end(async move { core.create_task(code, definition, switch, &by).await }).await?
     }
 
     /// `version` is the one that was read.
@@ -129,9 +143,10 @@ impl Engine {
         self.core.to_its_end(async move { core.update_task(&code, version, definition, &by).await }).await?
     }
 
-    pub async fn switch_task(&self, code: &TaskCode, enabled: bool, by: &str) -> Result<Task, Error> {
+    /// At the moment of enabling the next fire is planned from now: nothing is caught up.
+    pub async fn switch_task(&self, code: &TaskCode, to: TaskSwitch, by: &str) -> Result<Task, Error> {
         let (core, code, by) = (self.core.clone(), code.clone(), by.to_owned());
-        self.core.to_its_end(async move { core.switch_task(&code, enabled, &by).await }).await?
+        self.core.to_its_end(async move { core.switch_task(&code, to, &by).await }).await?
     }
 
     pub async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
@@ -152,9 +167,54 @@ impl Engine {
         request.biz_id = key.map_err(|refused| refused.of_field("requestId"))?;
         request.payload = param;
         request.trigger = Trigger::Manual;
+        request.on_live = self.core.task_or_refuse(code)?.definition.overlap.on_live();
         let receipt = self.core.submit(request).await?;
         tracing::info!(task = %code, job = %receipt.id, by, duplicate = receipt.duplicate, "triggered by hand");
         Ok(receipt)
+    }
+
+    /// Runs fire times of the past, from `from` to `to`, both included. What has run already is not run again.
+    pub async fn backfill(
+        &self,
+        code: &TaskCode,
+        from: Timestamp,
+        to: Timestamp,
+        act: Act,
+        by: &str,
+    ) -> Result<Backfilled, Error> {
+        let (core, code, by) = (self.core.clone(), code.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.backfill(&code, from, to, act, &by).await }).await?
+    }
+
+    /// What may be done to a task that has so many live jobs; the calls that do it ask the same.
+    pub fn task_operations(&self, task: &Task, live_jobs: u64) -> Operations<TaskOperation> {
+        self.core.task_operations(task, live_jobs)
+    }
+
+    /// Of a task as it is, or of a definition that may become one. `None` for a task without a schedule.
+    pub fn schedule_of(&self, definition: &TaskDefinition) -> Result<Option<Schedule>, Refused> {
+        self.core.schedule_of(definition)
+    }
+
+    // ---- calendars ----
+
+    pub fn calendars(&self) -> Vec<Arc<Calendar>> {
+        self.core.tasks.calendars()
+    }
+
+    pub fn calendar(&self, name: &CalendarName) -> Result<Calendar, Refused> {
+        self.core.calendar(name)
+    }
+
+    /// Makes it, or replaces the whole of it. The tasks that name it are planned anew.
+    pub async fn put_calendar(&self, calendar: Calendar, by: &str) -> Result<(), Error> {
+        let (core, by) = (self.core.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.put_calendar(calendar, &by).await }).await?
+    }
+
+    pub async fn delete_calendar(&self, name: &CalendarName, by: &str) -> Result<(), Error> {
+        let (core, name, by) = (self.core.clone(), name.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.delete_calendar(&name, &by).await }).await?
     }
 
     pub async fn task(&self, code: &TaskCode) -> Result<Task, Error> {
@@ -163,7 +223,7 @@ impl Engine {
 
     /// By code; they are few.
     pub async fn tasks(&self, filter: TaskFilter) -> Result<Vec<Task>, Error> {
-        Ok(self.core.filter_tasks(&filter))
+        Ok(self.core.tasks.filter(&filter))
     }
 
     // ---- this node ----

@@ -1,232 +1,216 @@
-//! Task definitions: the copy that the hot path reads, and their administration by people.
+//! The copy of all tasks that the hot paths read, each with its schedule, and which of them fires next.
+//!
+//! They are few; every change goes through this engine, so the copy is true.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 
-use mainspring_model::task::TaskSwitch;
-use mainspring_model::{Code, Refused, Task, TaskCode, TaskDefinition};
-use mainspring_store::{TaskChange, TaskFilter};
+use mainspring_model::{Calendar, CalendarName, Schedule, Task, TaskCode, Timestamp};
+use mainspring_store::TaskFilter;
 
-use crate::core::Core;
-use crate::error::Error;
+/// A task and when it fires.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    pub(crate) task: Arc<Task>,
+    /// `None` for a task without one, and for one whose stored schedule this version cannot read.
+    pub(crate) schedule: Option<Arc<Schedule>>,
+}
 
-/// All tasks, by code. They are few; every change goes through this engine, so the copy is true.
+impl Planned {
+    fn key(&self) -> Option<(Timestamp, TaskCode)> {
+        self.task.next_fire_time.map(|next| (next, self.task.code.clone()))
+    }
+}
+
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(RwLock<BTreeMap<TaskCode, Arc<Task>>>);
+pub(crate) struct Tasks(RwLock<Book>);
+
+#[derive(Debug, Default)]
+struct Book {
+    by_code: BTreeMap<TaskCode, Planned>,
+    /// By their next fire time; only tasks that can fire.
+    next: BTreeSet<(Timestamp, TaskCode)>,
+    calendars: BTreeMap<CalendarName, Arc<Calendar>>,
+}
 
 impl Tasks {
     pub(crate) fn get(&self, code: &TaskCode) -> Option<Arc<Task>> {
-        self.0.read().expect("no panic while tasks are held").get(code).cloned()
+        self.planned(code).map(|planned| planned.task)
+    }
+
+    pub(crate) fn planned(&self, code: &TaskCode) -> Option<Planned> {
+        self.read().by_code.get(code).cloned()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Task>> {
-        self.0.read().expect("no panic while tasks are held").values().cloned().collect()
+        self.read().by_code.values().map(|planned| planned.task.clone()).collect()
+    }
+
+    pub(crate) fn all_planned(&self) -> Vec<Planned> {
+        self.read().by_code.values().cloned().collect()
     }
 
     /// Answers may arrive out of order: the newest version stays.
     pub(crate) fn put(&self, task: Task) -> Arc<Task> {
+        self.write().put(task)
+    }
+
+    pub(crate) fn remove(&self, code: &TaskCode) {
+        self.write().remove(code);
+    }
+
+    /// The scheduler has moved the fire time, in the version that it saw.
+    pub(crate) fn fired(&self, code: &TaskCode, version: i64, next: Option<Timestamp>, last: Option<Timestamp>) {
+        let mut book = self.write();
+        let Some(known) = book.by_code.get(code).filter(|known| known.task.version == version) else { return };
+        let prev_fire_time = last.max(known.task.prev_fire_time);
+        let moved = Task { next_fire_time: next, prev_fire_time, ..Task::clone(&known.task) };
+        let moved = Planned { task: Arc::new(moved), schedule: known.schedule.clone() };
+        book.keep(moved);
+    }
+
+    /// Tasks whose fire time has come, the longest due first.
+    pub(crate) fn due(&self, now: Timestamp, max: usize) -> Vec<Planned> {
+        let book = self.read();
+        let due = book.next.iter().take_while(|(next, _)| *next <= now).take(max);
+        due.filter_map(|(_, code)| book.by_code.get(code).cloned()).collect()
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.read().next.first().map(|(next, _)| *next)
+    }
+
+    // ---- calendars ----
+
+    pub(crate) fn calendar(&self, name: &CalendarName) -> Option<Arc<Calendar>> {
+        self.read().calendars.get(name).cloned()
+    }
+
+    pub(crate) fn calendars(&self) -> Vec<Arc<Calendar>> {
+        self.read().calendars.values().cloned().collect()
+    }
+
+    /// Also for the schedules that name it. These are returned.
+    pub(crate) fn put_calendar(&self, calendar: Calendar) -> Vec<Planned> {
+        let mut book = self.write();
+        let name = calendar.name.clone();
+        book.calendars.insert(name.clone(), Arc::new(calendar));
+        let codes: Vec<TaskCode> = book.users_of(&name);
+        codes.iter().filter_map(|code| book.plan_again(code)).collect()
+    }
+
+    pub(crate) fn remove_calendar(&self, name: &CalendarName) {
+        self.write().calendars.remove(name);
+    }
+
+    pub(crate) fn users_of(&self, name: &CalendarName) -> Vec<TaskCode> {
+        self.read().users_of(name)
+    }
+
+    pub(crate) fn filter(&self, filter: &TaskFilter) -> Vec<Task> {
+        let wanted = filter.text.as_deref().map(str::to_lowercase);
+        let fits = |task: &Task| {
+            filter.kind.is_none_or(|kind| task.definition.kind == kind)
+                && filter.pool.as_ref().is_none_or(|pool| task.definition.pool == *pool)
+                && filter.tag.as_ref().is_none_or(|tag| task.definition.tags.contains(tag))
+                && wanted.as_deref().is_none_or(|text| mentions(task, text))
+        };
+        let book = self.read();
+        book.by_code.values().filter(|planned| fits(&planned.task)).map(|planned| Task::clone(&planned.task)).collect()
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Book> {
+        self.0.read().expect("no panic while tasks are held")
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Book> {
+        self.0.write().expect("no panic while tasks are held")
+    }
+}
+
+impl Book {
+    fn put(&mut self, task: Task) -> Arc<Task> {
         let task = Arc::new(task);
-        let mut tasks = self.0.write().expect("no panic while tasks are held");
-        let is_newer = |known: &Arc<Task>| known.id == task.id && known.version > task.version;
-        if !tasks.get(&task.code).is_some_and(is_newer) {
-            tasks.insert(task.code.clone(), task.clone());
+        let is_newer = |known: &Planned| known.task.id == task.id && known.task.version > task.version;
+        if !self.by_code.get(&task.code).is_some_and(is_newer) {
+            let schedule = self.schedule_of(&task);
+            self.keep(Planned { task: task.clone(), schedule });
         }
         task
     }
 
-    fn remove(&self, code: &TaskCode) {
-        self.0.write().expect("no panic while tasks are held").remove(code);
+    fn keep(&mut self, planned: Planned) {
+        let code = planned.task.code.clone();
+        self.remove(&code);
+        // A schedule that cannot be read would be planned again and again.
+        if planned.schedule.is_some() {
+            self.next.extend(planned.key());
+        }
+        self.by_code.insert(code, planned);
+    }
+
+    fn remove(&mut self, code: &TaskCode) {
+        if let Some(key) = self.by_code.remove(code).and_then(|known| known.key()) {
+            self.next.remove(&key);
+        }
+    }
+
+    fn schedule_of(&self, task: &Task) -> Option<Arc<Schedule>> {
+        let calendar = task.definition.calendar.as_ref().and_then(|name| self.calendars.get(name)).cloned();
+        match Schedule::of(&task.definition, calendar) {
+            Ok(schedule) => schedule.map(Arc::new),
+            Err(error) => {
+                tracing::error!(task = %task.code, %error, "a stored schedule cannot be read: the task does not fire");
+                None
+            }
+        }
+    }
+
+    fn users_of(&self, name: &CalendarName) -> Vec<TaskCode> {
+        let uses = |planned: &&Planned| planned.task.definition.calendar.as_ref() == Some(name);
+        self.by_code.values().filter(uses).map(|planned| planned.task.code.clone()).collect()
+    }
+
+    fn plan_again(&mut self, code: &TaskCode) -> Option<Planned> {
+        let task = self.by_code.get(code)?.task.clone();
+        let planned = Planned { schedule: self.schedule_of(&task), task };
+        self.keep(planned.clone());
+        Some(planned)
     }
 }
 
-impl Core {
-    pub(crate) async fn load_tasks(&self) -> Result<(), Error> {
-        for task in self.store.tasks().await? {
-            self.tasks.put(task);
-        }
-        Ok(())
-    }
-
-    /// For a task that changed in the store without this engine's doing: a settlement stopped it.
-    pub(crate) async fn reload_task(&self, code: &TaskCode) {
-        match self.store.task(code).await {
-            Ok(Some(task)) => drop(self.tasks.put(task)),
-            Ok(None) => self.tasks.remove(code),
-            Err(error) => tracing::warn!(%error, task = %code, "a changed task could not be read again"),
-        }
-    }
-
-    /// From code or configuration: created when missing; what is stored is left alone.
-    pub(crate) async fn declare_task(&self, code: TaskCode, definition: TaskDefinition) -> Result<(), Error> {
-        definition.check()?;
-        let now = self.clock.now();
-        match self.store.create_task(code, definition, "declared in code".to_owned(), now).await? {
-            TaskChange::Written(task) | TaskChange::InTheWay(task) => drop(self.tasks.put(task)),
-            TaskChange::Conflict(_) | TaskChange::Missing => {}
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn create_task(
-        &self,
-        code: TaskCode,
-        definition: TaskDefinition,
-        by: &str,
-    ) -> Result<Task, Error> {
-        self.check_definition(&definition)?;
-        match self.store.create_task(code, definition, by.to_owned(), self.clock.now()).await? {
-            TaskChange::InTheWay(task) | TaskChange::Conflict(task) => {
-                let detail = format!("task `{}` exists since {}", task.code, task.create_time);
-                Err(Refused::new(Code::TaskExists, detail).hint("change it with PUT, or take another code").into())
-            }
-            change => self.changed(change).await,
-        }
-    }
-
-    pub(crate) async fn update_task(
-        &self,
-        code: &TaskCode,
-        version: i64,
-        definition: TaskDefinition,
-        by: &str,
-    ) -> Result<Task, Error> {
-        self.check_definition(&definition)?;
-        let now = self.clock.now();
-        let change = self.store.update_task(code.clone(), version, definition, by.to_owned(), now).await?;
-        self.changed_or_missing(code, change).await
-    }
-
-    pub(crate) async fn switch_task(&self, code: &TaskCode, enabled: bool, by: &str) -> Result<Task, Error> {
-        let change = self.store.switch_task(code.clone(), enabled, by.to_owned(), self.clock.now()).await?;
-        self.changed_or_missing(code, change).await
-    }
-
-    pub(crate) async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
-        match self.store.delete_task(code.clone(), version, by.to_owned(), self.clock.now()).await? {
-            TaskChange::InTheWay(_) => {
-                let detail = format!("task `{code}` has jobs that are not final");
-                Err(Refused::new(Code::TaskRunning, detail).hint("disable it and wait, or cancel its jobs").into())
-            }
-            TaskChange::Written(_) => {
-                self.tasks.remove(code);
-                Ok(())
-            }
-            change => self.changed_or_missing(code, change).await.map(drop),
-        }
-    }
-
-    pub(crate) fn task_or_refuse(&self, code: &TaskCode) -> Result<Arc<Task>, Refused> {
-        self.tasks.get(code).ok_or_else(|| self.no_such_task(code))
-    }
-
-    /// A task that takes new jobs.
-    pub(crate) fn open_task(&self, code: &TaskCode) -> Result<Arc<Task>, Refused> {
-        let task = self.task_or_refuse(code)?;
-        match task.switch {
-            TaskSwitch::Enabled => Ok(task),
-            TaskSwitch::Disabled => {
-                let detail = format!("task `{code}` is disabled and takes no new jobs");
-                Err(Refused::new(Code::TaskDisabled, detail).hint(format!("mainspring task enable {code}")))
-            }
-        }
-    }
-
-    pub(crate) fn filter_tasks(&self, filter: &TaskFilter) -> Vec<Task> {
-        let wanted = filter.text.as_deref().map(str::to_lowercase);
-        let mentions = |task: &Task| match &wanted {
-            None => true,
-            Some(text) => {
-                let definition = &task.definition;
-                let places = [task.code.as_str(), &definition.name, definition.owner.as_deref().unwrap_or("")];
-                let mut places = places.into_iter().chain(definition.tags.iter().map(String::as_str));
-                places.any(|place| place.to_lowercase().contains(text))
-            }
-        };
-        let fits = |task: &Task| {
-            filter.kind.is_none_or(|kind| task.definition.kind == kind)
-                && filter.enabled.is_none_or(|enabled| enabled == (task.switch == TaskSwitch::Enabled))
-                && filter.pool.as_ref().is_none_or(|pool| task.definition.pool == *pool)
-                && filter.tag.as_ref().is_none_or(|tag| task.definition.tags.contains(tag))
-                && mentions(task)
-        };
-        self.tasks.all().iter().filter(|task| fits(task)).map(|task| Task::clone(task)).collect()
-    }
-
-    fn check_definition(&self, definition: &TaskDefinition) -> Result<(), Refused> {
-        definition.check()?;
-        if !self.registry.knows(&definition.handler) {
-            let known = self.registry.list().iter().map(|info| info.name.to_string()).collect::<Vec<_>>().join(", ");
-            let detail = format!("no handler is registered as `{}`", definition.handler);
-            return Err(Refused::new(Code::HandlerNotFound, detail).hint(format!("registered are: {known}")));
-        }
-        if self.pools.get(&definition.pool).is_none() {
-            let detail = format!("there is no pool `{}`", definition.pool);
-            return Err(Refused::new(Code::PoolNotFound, detail).hint("create it with PUT /api/v1/pools/{name}"));
-        }
-        Ok(())
-    }
-
-    async fn changed_or_missing(&self, code: &TaskCode, change: TaskChange) -> Result<Task, Error> {
-        match change {
-            TaskChange::Missing => Err(self.no_such_task(code).into()),
-            change => self.changed(change).await,
-        }
-    }
-
-    async fn changed(&self, change: TaskChange) -> Result<Task, Error> {
-        match change {
-            TaskChange::Written(task) => {
-                if let Err(error) = self.unpark_known(&[self.tasks.put(task.clone())]).await {
-                    tracing::warn!(%error, task = %task.code, "jobs that wait for a handler wait on");
-                }
-                Ok(task)
-            }
-            TaskChange::Conflict(task) | TaskChange::InTheWay(task) => {
-                self.tasks.put(task.clone());
-                let detail = format!("task `{}` is at version {}: somebody else changed it", task.code, task.version);
-                let refused = Refused::new(Code::VersionConflict, detail).hint("read it again and repeat your change");
-                Err(Refused { current_version: Some(task.version), ..refused }.into())
-            }
-            TaskChange::Missing => Err(Refused::new(Code::TaskNotFound, "the task is gone").into()),
-        }
-    }
-
-    fn no_such_task(&self, code: &TaskCode) -> Refused {
-        let refused = Refused::new(Code::TaskNotFound, format!("there is no task `{code}`"));
-        let distance = |task: &Arc<Task>| edit_distance(task.code.as_str(), code.as_str());
-        match self.tasks.all().into_iter().min_by_key(distance) {
-            Some(near) if distance(&near) <= code.as_str().chars().count() / 3 => {
-                refused.hint(format!("did you mean `{}`?", near.code))
-            }
-            _ => refused.hint("mainspring task list shows the tasks"),
-        }
-    }
+/// Every word of the text occurs in the code, the name, the owner or a tag, as a whole or with gaps between its letters:
+/// `rpdl` finds `report.daily`.
+fn mentions(task: &Task, text: &str) -> bool {
+    let definition = &task.definition;
+    let places = [task.code.as_str(), &definition.name, definition.owner.as_deref().unwrap_or("")];
+    let places: Vec<String> =
+        places.into_iter().chain(definition.tags.iter().map(String::as_str)).map(str::to_lowercase).collect();
+    text.split_whitespace().all(|word| places.iter().any(|place| occurs(word, place)))
 }
 
-/// Levenshtein's distance, for "did you mean".
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in right.iter().enumerate() {
-            let cost = if a == *b { diagonal } else { 1 + diagonal.min(row[j]).min(row[j + 1]) };
-            diagonal = std::mem::replace(&mut row[j + 1], cost);
-        }
+fn occurs(word: &str, place: &str) -> bool {
+    if place.contains(word) {
+        return true;
     }
-    row[right.len()]
+    // Two letters with gaps occur everywhere.
+    let mut letters = place.chars();
+    word.chars().count() >= GAPPED_CHARS_MIN && word.chars().all(|wanted| letters.any(|letter| letter == wanted))
 }
+
+const GAPPED_CHARS_MIN: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use super::edit_distance;
+    use super::occurs;
 
     #[test]
-    fn distances() {
-        let check = |left, right, expect| assert_eq!(edit_distance(left, right), expect, "{left} {right}");
-        check("", "", 0);
-        check("report", "raport", 1);
-        check("abc", "", 3);
-        check("kitten", "sitting", 3);
+    fn words_are_found_with_gaps() {
+        let check = |word, place, expect| assert_eq!(occurs(word, place), expect, "{word} in {place}");
+        check("daily", "report.daily", true);
+        check("rpdl", "report.daily", true);
+        check("dlrp", "report.daily", false);
+        check("rd", "report.daily", false);
+        check("日报", "销售日报", true);
     }
 }

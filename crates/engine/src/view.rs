@@ -46,6 +46,10 @@ pub struct Totals {
     pub panicked: u64,
     /// Results that came after their fence was gone.
     pub discarded: u64,
+    /// Jobs that schedules made.
+    pub fired: u64,
+    pub fires_skipped: u64,
+    pub replanned: u64,
     pub zombies_now: u64,
     pub zombies_ever: u64,
     pub store_errors: u64,

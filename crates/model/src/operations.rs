@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::job::{Job, JobStatus, OnLive, QueueState};
 use crate::names::words;
+use crate::refused::{Code, Refused};
 use crate::task::{Task, TaskKind, TaskSwitch};
 use crate::time::Timestamp;
 
@@ -77,6 +78,51 @@ impl<O: Copy + PartialEq> Operations<O> {
 
     pub fn allows(&self, operation: O) -> bool {
         self.allowed.contains(&operation)
+    }
+
+    pub fn reason(&self, operation: O) -> Option<Denied> {
+        self.denied.iter().find(|(denied, _)| *denied == operation).map(|(_, reason)| *reason)
+    }
+}
+
+impl<O: Copy + PartialEq + Word> Operations<O> {
+    /// How a caller is told that `operation` is not allowed for `what`.
+    pub fn refuse(&self, what: &str, operation: O) -> Refused {
+        let reason = self.reason(operation).map_or("", Denied::as_str);
+        let word = operation.word();
+        let detail = format!("{word} is not allowed for {what}: {reason}");
+        Refused { allowed: Some(self.listed()), ..Refused::new(Code::OperationNotAllowed, detail) }
+    }
+
+    pub fn listed(&self) -> Listed {
+        Listed {
+            allowed: self.allowed.iter().map(|allowed| allowed.word()).collect(),
+            denied: self.denied.iter().map(|(denied, why)| (denied.word(), why.as_str())).collect(),
+        }
+    }
+}
+
+/// The words of [`Operations`], whatever they are done to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    pub allowed: Vec<&'static str>,
+    pub denied: Vec<(&'static str, &'static str)>,
+}
+
+/// Operations of both kinds have a word.
+pub trait Word {
+    fn word(self) -> &'static str;
+}
+
+impl Word for JobOperation {
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Word for TaskOperation {
+    fn word(self) -> &'static str {
+        self.as_str()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::operations::{JobOperation, Operations};
+use crate::operations::Listed;
 use crate::time::Span;
 
 /// The caller's request cannot be carried out as it stands. Nothing was stored.
@@ -19,7 +19,7 @@ pub struct Refused {
     /// For `VERSION_CONFLICT`: the version that is stored now.
     pub current_version: Option<i64>,
     /// For `OPERATION_NOT_ALLOWED`: what is allowed instead.
-    pub allowed: Option<Operations<JobOperation>>,
+    pub allowed: Option<Listed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,9 @@ codes! {
     JobNotFound = "JOB_NOT_FOUND", 404, "No such job";
     AttemptNotFound = "ATTEMPT_NOT_FOUND", 404, "No such attempt";
     PoolNotFound = "POOL_NOT_FOUND", 404, "No such pool";
+    CalendarNotFound = "CALENDAR_NOT_FOUND", 404, "No such calendar";
+    CalendarInUse = "CALENDAR_IN_USE", 409, "Tasks name this calendar";
+    RequestUnderWay = "REQUEST_UNDER_WAY", 409, "The same request is being carried out";
     HandlerNotFound = "HANDLER_NOT_FOUND", 422, "No such handler";
     TaskExists = "TASK_EXISTS", 409, "A task with this code exists";
     TaskDisabled = "TASK_DISABLED", 409, "The task is disabled";

@@ -99,7 +99,7 @@ impl From<Refused> for Problem {
             .map(|error| wire::FieldProblem { field: error.field, code: error.code, detail: error.detail })
             .collect();
         if let Some(operations) = refused.allowed {
-            let (allowed, denied) = wire::operations(&operations);
+            let (allowed, denied) = wire::operations(operations);
             body.allowed_operations = Some(allowed);
             body.denied_operations = Some(denied);
         }

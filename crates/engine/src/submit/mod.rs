@@ -66,7 +66,7 @@ impl Core {
     }
 
     /// The checks that need no database, and the row that will be written.
-    fn checked(&self, request: JobRequest) -> Result<NewJob, Refused> {
+    pub(crate) fn checked(&self, request: JobRequest) -> Result<NewJob, Refused> {
         if self.is_stopping() {
             return Err(Refused::new(Code::Stopping, "the node is stopping").retry_after(RETRY_AFTER));
         }
@@ -85,26 +85,30 @@ impl Core {
             When::After(span) => now.plus(span.0),
         };
         let definition = &task.definition;
+        let payload = request.payload.or_else(|| definition.param.as_deref().map(Arc::from));
         Ok(NewJob {
             id: self.next_id(now),
             max_retry: request.max_retry.unwrap_or_else(|| default_retries(&task)),
             priority: request.priority.unwrap_or(definition.priority),
-            payload: request.payload.or_else(|| definition.param.as_deref().map(Arc::from)),
             pool: definition.pool.clone(),
+            concurrency_key: definition.key_of(payload.as_deref()).map(Arc::from),
+            payload,
             task: request.task,
             biz_id: request.biz_id,
             unique: request.unique,
             execute_time,
             timeout_ms,
             trigger: request.trigger,
-            fire_time: None,
+            fires: None,
             create_time: now,
             claim: false,
+            on_live: request.on_live,
+            serial: false,
         })
     }
 
     /// Where a job goes that is about to be written.
-    fn place_for(&self, job: &NewJob) -> Place {
+    pub(crate) fn place_for(&self, job: &NewJob) -> Place {
         let due = job.execute_time;
         match self.pools.get(&job.pool) {
             // The claimer finds a job of an unknown handler and parks it, with the reason.
@@ -133,7 +137,7 @@ impl Core {
             durability,
         };
         match submitted {
-            Submitted::Stored => {
+            Submitted::Stored { .. } => {
                 Ok(receipt(job.id, mainspring_model::JobStatus::Pending, false, job.execute_time, false))
             }
             Submitted::Duplicate { id, status, execute_time, payload_differs } => {
@@ -153,7 +157,7 @@ fn pool_full(job: &NewJob) -> Refused {
 }
 
 /// ALERT and STOP act on the first failure, unless the submitter asks for retries.
-fn default_retries(task: &Task) -> u32 {
+pub(crate) fn default_retries(task: &Task) -> u32 {
     match task.definition.fail_strategy {
         mainspring_model::task::FailStrategy::Retry => task.definition.retry.count,
         mainspring_model::task::FailStrategy::Alert | mainspring_model::task::FailStrategy::Stop => 0,
@@ -168,7 +172,7 @@ fn check_range(field: &str, value: i64, low: i64, high: i64) -> Result<(), Refus
 }
 
 /// The claim that a fresh job was inserted with.
-fn fresh_claim(job: NewJob) -> Claim {
+pub(crate) fn fresh_claim(job: NewJob) -> Claim {
     Claim {
         id: job.id,
         fence: mainspring_model::Fence(1),
@@ -186,7 +190,8 @@ fn fresh_claim(job: NewJob) -> Claim {
         biz_id: job.biz_id,
         unique: job.unique,
         trigger: job.trigger,
-        fire_time: job.fire_time,
+        fire_time: job.fires.map(|fires| fires.last),
         create_time: job.create_time,
+        lane: None,
     }
 }

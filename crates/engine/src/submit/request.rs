@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mainspring_model::job::OnLive;
 use mainspring_model::{
     BizId, JobId, JobStatus, Priority, Refused, Span, TaskCode, Timestamp, Trigger, Unique, payload,
 };
@@ -20,6 +21,8 @@ pub struct JobRequest {
     pub max_retry: Option<u32>,
     pub timeout: Option<Span>,
     pub trigger: Trigger,
+    /// What it does when jobs of its task are live; a plain submit joins them.
+    pub on_live: OnLive,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +46,7 @@ impl JobRequest {
             max_retry: None,
             timeout: None,
             trigger: Trigger::Submit,
+            on_live: OnLive::Join,
         }
     }
 

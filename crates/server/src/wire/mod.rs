@@ -87,25 +87,6 @@ pub struct Press {
 pub(crate) type Allowed = Vec<&'static str>;
 pub(crate) type DeniedBy = BTreeMap<&'static str, &'static str>;
 
-pub(crate) fn operations<O: Copy + Word>(operations: &Operations<O>) -> (Allowed, DeniedBy) {
-    let allowed = operations.allowed.iter().map(|operation| operation.word()).collect();
-    let denied = operations.denied.iter().map(|(operation, why): &(O, Denied)| (operation.word(), why.as_str()));
-    (allowed, denied.collect())
-}
-
-/// The closed sets of `model` share a shape but no trait.
-pub(crate) trait Word {
-    fn word(&self) -> &'static str;
-}
-
-impl Word for mainspring_model::operations::JobOperation {
-    fn word(&self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Word for mainspring_model::operations::TaskOperation {
-    fn word(&self) -> &'static str {
-        self.as_str()
-    }
+pub(crate) fn operations(listed: Listed) -> (Allowed, DeniedBy) {
+    (listed.allowed, listed.denied.into_iter().collect())
 }

@@ -1,0 +1,43 @@
+//! Calendars, changed by people: the tasks that name one follow at once.
+
+use mainspring_model::calendar::Calendar;
+use mainspring_model::{CalendarName, Code, Refused, limits};
+
+use crate::core::Core;
+use crate::error::Error;
+
+impl Core {
+    pub(crate) async fn put_calendar(&self, calendar: Calendar, by: &str) -> Result<(), Error> {
+        calendar.check()?;
+        let is_new = self.tasks.calendar(&calendar.name).is_none();
+        if is_new && self.tasks.calendars().len() >= limits::CALENDARS_MAX {
+            let detail = format!("at most {} calendars are kept", limits::CALENDARS_MAX);
+            return Err(Refused::field("name", "TOO_MANY", detail).into());
+        }
+        self.store.put_calendar(calendar.clone(), by.to_owned(), self.clock.now()).await?;
+        self.tasks.put_calendar(calendar);
+        self.plan_all_again().await;
+        Ok(())
+    }
+
+    pub(crate) async fn delete_calendar(&self, name: &CalendarName, by: &str) -> Result<(), Error> {
+        let users = self.tasks.users_of(name);
+        if let Some(first) = users.first() {
+            let detail = format!("calendar `{name}` is named by {} tasks, `{first}` among them", users.len());
+            return Err(Refused::new(Code::CalendarInUse, detail).hint("take it out of their definitions first").into());
+        }
+        if !self.store.delete_calendar(name.clone(), by.to_owned(), self.clock.now()).await? {
+            return Err(no_such_calendar(name).into());
+        }
+        self.tasks.remove_calendar(name);
+        Ok(())
+    }
+
+    pub(crate) fn calendar(&self, name: &CalendarName) -> Result<Calendar, Refused> {
+        self.tasks.calendar(name).map(|calendar| Calendar::clone(&calendar)).ok_or_else(|| no_such_calendar(name))
+    }
+}
+
+fn no_such_calendar(name: &CalendarName) -> Refused {
+    Refused::new(Code::CalendarNotFound, format!("there is no calendar `{name}`"))
+}

@@ -1,0 +1,80 @@
+//! Decides by the wall clock, sleeps by the monotonic one, and notices when they part.
+//!
+//! A step forward needs nothing: what it skipped is due, and the misfire rule decides. A small step back needs nothing
+//! either: the keys of fire times that have fired already stop a second fire. A large one would leave every task silent
+//! until the clock has caught up: then all are planned anew.
+
+use std::time::Duration;
+
+use mainspring_model::schedule::replan;
+use mainspring_model::time::Clock;
+use mainspring_model::{Timestamp, limits};
+use mainspring_store::Replan;
+
+use crate::core::{Core, Count};
+
+#[derive(Debug)]
+pub(super) struct ClockWatch {
+    wall: Timestamp,
+    monotonic: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    None,
+    Small,
+    FarBack,
+}
+
+impl ClockWatch {
+    pub(super) fn new(clock: &dyn Clock) -> ClockWatch {
+        ClockWatch { wall: clock.now(), monotonic: clock.monotonic() }
+    }
+
+    pub(super) fn look(&mut self, clock: &dyn Clock) -> Step {
+        let (wall, monotonic) = (clock.now(), clock.monotonic());
+        let passed_ms = i64::try_from(monotonic.saturating_sub(self.monotonic).as_millis()).unwrap_or(i64::MAX);
+        let step_ms = wall.ms_since(self.wall) - passed_ms;
+        (self.wall, self.monotonic) = (wall, monotonic);
+        if step_ms.abs() <= limits::CLOCK_JUMP_MS {
+            return Step::None;
+        }
+        tracing::warn!(step_ms, "the wall clock has jumped");
+        if step_ms < -limits::CLOCK_BACK_MS { Step::FarBack } else { Step::Small }
+    }
+}
+
+impl Core {
+    /// Every fire time that lies in the future must be the one that follows from now. It is not when the clock went back,
+    /// when the zone data are other ones than those it was computed with, when a calendar changed. Nothing is caught up.
+    pub(crate) async fn plan_all_again(&self) {
+        let now = self.clock.now();
+        let planned = self.tasks.all_planned();
+        let wrong: Vec<Replan> = planned
+            .iter()
+            .filter_map(|planned| {
+                let (task, schedule) = (&planned.task, planned.schedule.as_ref()?);
+                let is_on = task.switch == mainspring_model::task::TaskSwitch::Enabled;
+                let to = replan(schedule, task.next_fire_time, now).filter(|_| is_on)?.time();
+                Some(Replan { task: task.code.clone(), version: task.version, from: task.next_fire_time, to })
+            })
+            .collect();
+        for portion in wrong.chunks(limits::FIRE_TASKS_MAX) {
+            let replanned = self.insist(Duration::from_secs(10), || self.store.replan(portion.to_vec(), now)).await;
+            let Ok(replanned) = replanned else {
+                tracing::error!("fire times could not be planned anew; it is tried again at the next look or start");
+                continue;
+            };
+            for (one, done) in portion.iter().zip(replanned) {
+                if done {
+                    self.counts.add(Count::Replanned, 1);
+                    tracing::info!(task = %one.task, from = ?one.from, to = ?one.to, "the next fire time was planned anew");
+                    self.tasks.fired(&one.task, one.version, one.to, None);
+                } else {
+                    self.reload_task(&one.task).await;
+                }
+            }
+        }
+        self.schedule_wake.notify_one();
+    }
+}

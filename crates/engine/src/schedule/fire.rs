@@ -1,0 +1,175 @@
+//! One batch of due tasks: planned by a pure function, written in one transaction, followed by memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring_model::job::{OnLive, SkipReason};
+use mainspring_model::schedule::{How, PlannedFire, plan};
+use mainspring_model::{Task, Timestamp, Trigger, Unique};
+use mainspring_store::{Fire, FireEnd, FireEntry, Fired, GiveBack, Held, NewJob, ReplacedJob, StoreError};
+
+use crate::core::{Core, Count};
+use crate::dispatch::Place;
+use crate::submit::{default_retries, fresh_claim};
+use crate::tasks::Planned;
+
+/// How long one transaction is insisted on; what is due stays due.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Core {
+    pub(super) async fn fire(self: &Arc<Core>, due: Vec<Planned>, now: Timestamp) -> Result<(), StoreError> {
+        let owning = self.owning.read().await;
+        if self.has_left() {
+            return Ok(()); // the loop ends with the engine
+        }
+        let fires: Vec<Fire> = due.iter().filter_map(|planned| self.planned_fire(planned, now)).collect();
+        let write = || self.store.fire(self.incarnation, fires.clone(), now);
+        match self.insist(PATIENCE, write).await {
+            Ok(answers) => {
+                for (fire, fired) in fires.into_iter().zip(answers) {
+                    self.follow_fire(fire, fired).await;
+                }
+                drop(owning);
+                self.kick_all();
+                self.claim_wake.notify_one();
+                Ok(())
+            }
+            Err(error) => {
+                drop(owning);
+                self.not_fired(&fires, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// The fire with places reserved for the jobs that may start here at once.
+    fn planned_fire(&self, planned: &Planned, now: Timestamp) -> Option<Fire> {
+        let (task, schedule) = (&planned.task, planned.schedule.as_ref()?);
+        let due = task.next_fire_time?;
+        let plan = plan(schedule, &task.definition, due, now);
+        let entries = plan.fires.iter().map(|fire| self.entry(task, *fire, now)).collect();
+        Some(Fire { task: task.code.clone(), version: task.version, due, next: plan.next, entries })
+    }
+
+    fn entry(&self, task: &Task, planned: PlannedFire, now: Timestamp) -> FireEntry {
+        let (fires, definition) = (planned.fires, &task.definition);
+        let (trigger, execute_time, on_live) = match planned.how {
+            How::OnTime => (Trigger::Cron, fires.last, definition.on_live()),
+            How::Misfire => (Trigger::Misfire, now, definition.on_live()),
+            How::CatchUp => (Trigger::Misfire, now, OnLive::Join),
+            How::Skip => (Trigger::Misfire, now, OnLive::Join),
+        };
+        let skip = (planned.how == How::Skip).then_some(SkipReason::Misfire);
+        let mut job = NewJob {
+            id: self.next_id(now),
+            task: task.code.clone(),
+            biz_id: Some(fires.key()),
+            unique: Unique::Always,
+            payload: definition.param.as_deref().map(Arc::from),
+            execute_time,
+            priority: definition.priority,
+            max_retry: default_retries(task),
+            timeout_ms: None,
+            pool: definition.pool.clone(),
+            trigger,
+            fires: Some(fires),
+            create_time: now,
+            claim: false,
+            on_live,
+            concurrency_key: definition.key_of(definition.param.as_deref()).map(Arc::from),
+            serial: planned.how == How::CatchUp,
+        };
+        // A full pool never makes a fire late or loses it: the job waits in the store.
+        job.claim = skip.is_none() && self.place_for(&job) == Place::Reserved;
+        FireEntry { job, skip }
+    }
+
+    async fn follow_fire(self: &Arc<Core>, fire: Fire, fired: Fired) {
+        let last = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
+        match fired {
+            Fired::Moved => {
+                for entry in &fire.entries {
+                    self.cancel_place(&entry.job);
+                }
+                self.reload_task(&fire.task).await;
+            }
+            Fired::Done(ends) => {
+                for (entry, end) in fire.entries.into_iter().zip(ends) {
+                    self.follow_entry(entry.job, end);
+                }
+                self.tasks.fired(&fire.task, fire.version, fire.next.time(), last);
+            }
+        }
+    }
+
+    fn follow_entry(self: &Arc<Core>, job: NewJob, end: FireEnd) {
+        match end {
+            FireEnd::Stored { claimed, replaced } => {
+                self.counts.add(Count::Fired, 1);
+                self.follow_replaced(&replaced, &job);
+                self.follow_stored(job, claimed);
+            }
+            FireEnd::Skipped(reason) => {
+                self.counts.add(Count::FiresSkipped, 1);
+                tracing::info!(task = %job.task, fire = ?job.fires.map(|fires| fires.last), %reason, "a fire was skipped");
+                self.cancel_place(&job);
+            }
+            FireEnd::Duplicate => {
+                tracing::info!(task = %job.task, fire = ?job.fires.map(|fires| fires.last), "it has fired already");
+                self.cancel_place(&job);
+            }
+        }
+    }
+
+    /// A stored job goes into its reserved place, or is fetched from the store in its turn.
+    pub(crate) fn follow_stored(&self, job: NewJob, claimed: bool) {
+        let Some(pool) = self.pools.get(&job.pool) else { return };
+        match (job.claim, claimed) {
+            (true, true) => pool.hold([fresh_claim(job)], 1),
+            (reserved, _) => {
+                if reserved {
+                    pool.cancel_place(1);
+                }
+                pool.store_has(job.execute_time);
+            }
+        }
+    }
+
+    /// Bodies of jobs that were cancelled for another one are told so; what is in memory of them goes.
+    pub(crate) fn follow_replaced(self: &Arc<Core>, replaced: &[ReplacedJob], by: &NewJob) {
+        for job in replaced {
+            self.take_from_memory(job.id, job.fence, &job.pool, &format!("job {}", by.id));
+            let end = || mainspring_store::JobEnd {
+                status: mainspring_model::JobStatus::Cancelled,
+                result: None,
+                error: Some(job.error.clone()),
+            };
+            self.waiters.tell(job.id, end);
+        }
+    }
+
+    fn cancel_place(&self, job: &NewJob) {
+        if let (true, Some(pool)) = (job.claim, self.pools.get(&job.pool)) {
+            pool.cancel_place(1);
+        }
+    }
+
+    /// The places are free again. Jobs whose commit is unknown may be this node's without being in its memory: they are
+    /// given back as soon as the store answers.
+    fn not_fired(self: &Arc<Core>, fires: &[Fire], error: &StoreError) {
+        let jobs = || fires.iter().flat_map(|fire| &fire.entries).map(|entry| &entry.job);
+        jobs().for_each(|job| self.cancel_place(job));
+        if !matches!(error, StoreError::Unknown { .. }) {
+            return;
+        }
+        let fence = mainspring_model::Fence(1);
+        let uncertain: Vec<Held> = jobs().filter(|job| job.claim).map(|job| Held { id: job.id, fence }).collect();
+        let core = self.clone();
+        self.spawn_once(async move {
+            let give_back = || core.store.give_back(uncertain.clone(), GiveBack::Release, core.clock.now());
+            let _ = core.insist(Duration::MAX, give_back).await;
+            core.pools.look_in_store();
+            core.claim_wake.notify_one();
+        });
+    }
+}

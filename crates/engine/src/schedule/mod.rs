@@ -1,0 +1,68 @@
+//! Schedules: a fire is a submit with a key of its own. At the instant one transaction writes the jobs of all tasks that
+//! are due and their next fire times; nothing about a fire lives only in memory, so a crash loses and doubles nothing.
+//!
+//! Any node may fire, there is no leader: the transaction is guarded by all that was seen of the task, so an edit or a
+//! pause by a person is never undone by it.
+
+mod backfill;
+mod calendars;
+mod clock_watch;
+mod fire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring_model::{Timestamp, limits};
+
+pub use backfill::{Act, Backfilled};
+
+use crate::core::Core;
+use clock_watch::{ClockWatch, Step};
+
+/// Fires what is due, and watches the wall clock while it waits.
+pub(crate) async fn fire_due(core: Arc<Core>) {
+    let mut watch = ClockWatch::new(core.clock.as_ref());
+    let mut failures = 0_u32;
+    loop {
+        // Ask to be woken before looking, or a change that arrives in between is missed.
+        let wake = core.schedule_wake.notified();
+        tokio::pin!(wake);
+        wake.as_mut().enable();
+        if watch.look(core.clock.as_ref()) == Step::FarBack {
+            core.plan_all_again().await;
+        }
+        let now = core.clock.now();
+        let due = if core.is_stopping() { Vec::new() } else { core.tasks.due(now, limits::FIRE_TASKS_MAX) };
+        let pause = if due.is_empty() {
+            core.until_next_fire(now)
+        } else {
+            match core.fire(due, now).await {
+                Ok(()) => {
+                    failures = 0;
+                    continue;
+                }
+                Err(error) => {
+                    failures = failures.saturating_add(1);
+                    if failures == 1 {
+                        tracing::warn!(%error, "firing failed; what is due fires when the store answers");
+                    }
+                    Duration::from_millis(50 << failures.min(4))
+                }
+            }
+        };
+        let until = now.plus(pause);
+        tokio::select! {
+            biased;
+            () = wake => {}
+            () = core.clock.sleep_until(until) => {}
+        }
+    }
+}
+
+impl Core {
+    /// At most one look: a step of the wall clock is noticed soon.
+    fn until_next_fire(&self, now: Timestamp) -> Duration {
+        let look = Duration::from_millis(limits::SCHEDULE_LOOK_MS);
+        self.tasks.next_due().map_or(look, |next| next.until(now).min(look))
+    }
+}

@@ -1,0 +1,252 @@
+//! Tasks, changed by people and declared by programs: checked, written under their version, followed by memory at once.
+
+use std::sync::Arc;
+
+use mainspring_model::operations::{self, Operations, TaskFacts, TaskOperation};
+use mainspring_model::task::{TaskKind, TaskSwitch, never_fires};
+use mainspring_model::{Code, Refused, Schedule, Task, TaskCode, TaskDefinition, Timestamp};
+use mainspring_store::{NextFireChange, TaskChange};
+
+use crate::core::Core;
+use crate::error::Error;
+
+impl Core {
+    pub(crate) async fn load_tasks(&self) -> Result<(), Error> {
+        for calendar in self.store.calendars().await? {
+            self.tasks.put_calendar(calendar);
+        }
+        for task in self.store.tasks().await? {
+            self.tasks.put(task);
+        }
+        Ok(())
+    }
+
+    /// For a task that changed in the store without this engine's doing: a settlement stopped it, or moved its fire.
+    pub(crate) async fn reload_task(&self, code: &TaskCode) {
+        match self.store.task(code).await {
+            Ok(Some(task)) => drop(self.tasks.put(task)),
+            Ok(None) => self.tasks.remove(code),
+            Err(error) => tracing::warn!(%error, task = %code, "a changed task could not be read again"),
+        }
+        self.schedule_wake.notify_one();
+    }
+
+    /// From code or configuration. The rule of who wins: what was never declared before is written; a declaration that
+    /// is known already changes nothing, so neither a restart nor a node with an older program undoes what came later.
+    pub(crate) async fn declare_task(&self, code: TaskCode, definition: TaskDefinition) -> Result<(), Error> {
+        definition.check()?;
+        let now = self.clock.now();
+        let next_fire = self.first_fire(&code, &definition, now)?;
+        match self.store.declare_task(code, definition, next_fire, now).await? {
+            TaskChange::Written(task) | TaskChange::InTheWay(task) => drop(self.tasks.put(task)),
+            TaskChange::Conflict(_) | TaskChange::Missing => {}
+        }
+        self.schedule_wake.notify_one();
+        Ok(())
+    }
+
+    pub(crate) async fn create_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        switch: TaskSwitch,
+        by: &str,
+    ) -> Result<Task, Error> {
+        self.check_definition(&definition)?;
+        let now = self.clock.now();
+        let next_fire = self.first_fire(&code, &definition, now)?.filter(|_| switch == TaskSwitch::Enabled);
+        match self.store.create_task(code, definition, switch, next_fire, by.to_owned(), now).await? {
+            TaskChange::InTheWay(task) | TaskChange::Conflict(task) => {
+                let detail = format!("task `{}` exists since {}", task.code, task.create_time);
+                Err(Refused::new(Code::TaskExists, detail).hint("change it with PUT, or take another code").into())
+            }
+            change => self.changed(change).await,
+        }
+    }
+
+    pub(crate) async fn update_task(
+        &self,
+        code: &TaskCode,
+        version: i64,
+        definition: TaskDefinition,
+        by: &str,
+    ) -> Result<Task, Error> {
+        self.check_definition(&definition)?;
+        let now = self.clock.now();
+        let known = self.task_or_refuse(code)?;
+        // A version that is not known here is a conflict, whatever follows from it.
+        let next_fire = if known.definition.same_schedule(&definition) {
+            NextFireChange::Keep
+        } else {
+            NextFireChange::Set(self.first_fire(code, &definition, now)?)
+        };
+        let change = self.store.update_task(code.clone(), version, definition, next_fire, by.to_owned(), now).await?;
+        self.pools.look_in_store();
+        self.claim_wake.notify_one();
+        self.changed_or_missing(code, change).await
+    }
+
+    pub(crate) async fn switch_task(&self, code: &TaskCode, to: TaskSwitch, by: &str) -> Result<Task, Error> {
+        let known = self.task_or_refuse(code)?;
+        let operation = match to {
+            TaskSwitch::Enabled => TaskOperation::Enable,
+            TaskSwitch::Disabled => TaskOperation::Disable,
+        };
+        let now = self.clock.now();
+        let next_fire = match to {
+            TaskSwitch::Disabled => None,
+            TaskSwitch::Enabled => self.first_fire(code, &known.definition, now)?,
+        };
+        // Live jobs are of no account for a switch.
+        let allowed = self.task_operations(&known, 0);
+        if !allowed.allows(operation) {
+            return Err(allowed.refuse(&format!("task `{code}`"), operation).into());
+        }
+        let change = self.store.switch_task(code.clone(), to, next_fire, by.to_owned(), now).await?;
+        self.changed_or_missing(code, change).await
+    }
+
+    pub(crate) async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
+        match self.store.delete_task(code.clone(), version, by.to_owned(), self.clock.now()).await? {
+            TaskChange::InTheWay(_) => {
+                let detail = format!("task `{code}` has jobs that are not final");
+                Err(Refused::new(Code::TaskRunning, detail).hint("disable it and wait, or cancel its jobs").into())
+            }
+            TaskChange::Written(_) => {
+                self.tasks.remove(code);
+                Ok(())
+            }
+            change => self.changed_or_missing(code, change).await.map(drop),
+        }
+    }
+
+    /// What may be done to a task with so many live jobs.
+    pub(crate) fn task_operations(&self, task: &Task, live_jobs: u64) -> Operations<TaskOperation> {
+        let is_switched_off = task.switch == TaskSwitch::Disabled;
+        // Asked for only where it matters.
+        let fires_again = is_switched_off
+            && self.first_fire(&task.code, &task.definition, self.clock.now()).is_ok_and(|next| next.is_some());
+        operations::on_task(task, TaskFacts { live_jobs, fires_again })
+    }
+
+    pub(crate) fn task_or_refuse(&self, code: &TaskCode) -> Result<Arc<Task>, Refused> {
+        self.tasks.get(code).ok_or_else(|| self.no_such_task(code))
+    }
+
+    /// A task that takes new jobs.
+    pub(crate) fn open_task(&self, code: &TaskCode) -> Result<Arc<Task>, Refused> {
+        let task = self.task_or_refuse(code)?;
+        match task.switch {
+            TaskSwitch::Enabled => Ok(task),
+            TaskSwitch::Disabled => {
+                let detail = format!("task `{code}` is disabled and takes no new jobs");
+                Err(Refused::new(Code::TaskDisabled, detail).hint(format!("mainspring task enable {code}")))
+            }
+        }
+    }
+
+    /// The schedule of a definition, with the calendar that it names.
+    pub(crate) fn schedule_of(&self, definition: &TaskDefinition) -> Result<Option<Schedule>, Refused> {
+        let calendar = match &definition.calendar {
+            None => None,
+            Some(name) => Some(self.tasks.calendar(name).ok_or_else(|| {
+                Refused::field("calendar", "NOT_FOUND", format!("there is no calendar `{name}`"))
+                    .hint("create it with PUT /api/v1/calendars/{name}")
+            })?),
+        };
+        Schedule::of(definition, calendar)
+    }
+
+    /// The first fire from now on; a schedule without one is refused.
+    fn first_fire(
+        &self,
+        code: &TaskCode,
+        definition: &TaskDefinition,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Refused> {
+        match self.schedule_of(definition)? {
+            None => Ok(None),
+            Some(schedule) => schedule.next(now).map(Some).ok_or_else(|| never_fires(code)),
+        }
+    }
+
+    fn check_definition(&self, definition: &TaskDefinition) -> Result<(), Refused> {
+        definition.check()?;
+        if !self.registry.knows(&definition.handler) {
+            let known = self.registry.list().iter().map(|info| info.name.to_string()).collect::<Vec<_>>().join(", ");
+            let detail = format!("no handler is registered as `{}`", definition.handler);
+            return Err(Refused::new(Code::HandlerNotFound, detail).hint(format!("registered are: {known}")));
+        }
+        if self.pools.get(&definition.pool).is_none() {
+            let detail = format!("there is no pool `{}`", definition.pool);
+            return Err(Refused::new(Code::PoolNotFound, detail).hint("create it with PUT /api/v1/pools/{name}"));
+        }
+        Ok(())
+    }
+
+    async fn changed_or_missing(&self, code: &TaskCode, change: TaskChange) -> Result<Task, Error> {
+        match change {
+            TaskChange::Missing => Err(self.no_such_task(code).into()),
+            change => self.changed(change).await,
+        }
+    }
+
+    async fn changed(&self, change: TaskChange) -> Result<Task, Error> {
+        match change {
+            TaskChange::Written(task) => {
+                let known = self.tasks.put(task.clone());
+                self.schedule_wake.notify_one();
+                if let Err(error) = self.unpark_known(&[known]).await {
+                    tracing::warn!(%error, task = %task.code, "jobs that wait for a handler wait on");
+                }
+                Ok(task)
+            }
+            TaskChange::Conflict(task) | TaskChange::InTheWay(task) => {
+                self.tasks.put(task.clone());
+                let detail = format!("task `{}` is at version {}: somebody else changed it", task.code, task.version);
+                let refused = Refused::new(Code::VersionConflict, detail).hint("read it again and repeat your change");
+                Err(Refused { current_version: Some(task.version), ..refused }.into())
+            }
+            TaskChange::Missing => Err(Refused::new(Code::TaskNotFound, "the task is gone").into()),
+        }
+    }
+
+    fn no_such_task(&self, code: &TaskCode) -> Refused {
+        let refused = Refused::new(Code::TaskNotFound, format!("there is no task `{code}`"));
+        let distance = |task: &Arc<Task>| edit_distance(task.code.as_str(), code.as_str());
+        match self.tasks.all().into_iter().min_by_key(distance) {
+            Some(near) if distance(&near) <= code.as_str().chars().count() / 3 => {
+                refused.hint(format!("did you mean `{}`?", near.code))
+            }
+            _ => refused.hint("mainspring task list shows the tasks"),
+        }
+    }
+}
+
+/// Levenshtein's distance, for "did you mean".
+fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in right.iter().enumerate() {
+            let cost = if a == *b { diagonal } else { 1 + diagonal.min(row[j]).min(row[j + 1]) };
+            diagonal = std::mem::replace(&mut row[j + 1], cost);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edit_distance;
+
+    #[test]
+    fn distances() {
+        let check = |left, right, expect| assert_eq!(edit_distance(left, right), expect, "{left} {right}");
+        check("", "", 0);
+        check("report", "raport", 1);
+        check("abc", "", 3);
+        check("kitten", "sitting", 3);
+    }
+}
