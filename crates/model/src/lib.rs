@@ -9,6 +9,7 @@
 //! Start with [`lifecycle`], then [`decide`].
 
 pub mod backoff;
+pub mod cron;
 pub mod decide;
 pub mod ids;
 pub mod job;
@@ -24,6 +25,7 @@ pub mod time;
 pub mod verdict;
 pub mod wait_reason;
 
+pub use cron::{Cron, CronError, Zone};
 pub use ids::{AttemptId, BizId, Fence, HandlerName, Incarnation, JobId, PoolName, TaskCode};
 pub use job::{Attempt, AttemptStatus, Job, JobStatus, QueueState, Trigger, Unique};
 pub use refused::{Code, Refused};
