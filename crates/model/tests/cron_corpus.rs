@@ -49,7 +49,10 @@ fn the_corpus_is_answered_to_the_letter() {
     for row in &rows {
         let seen = answer(row).unwrap_or_else(|error| format!("INVALID:{}", error.class));
         if seen != row.expected {
-            wrong.push(format!("{} `{}` {}\n  seen   {seen}\n  wanted {}", row.id, row.expression, row.zone, row.expected));
+            wrong.push(format!(
+                "{} `{}` {}\n  seen   {seen}\n  wanted {}",
+                row.id, row.expression, row.zone, row.expected
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
