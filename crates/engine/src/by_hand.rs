@@ -29,6 +29,10 @@ impl Core {
             match self.store.operate(operate).await? {
                 Operated::Done(job) => {
                     self.follow(&job, operation, by);
+                    if job.status.is_final() {
+                        // Its end may have set the next fire of a fixed delay.
+                        self.reload_task(&job.task).await;
+                    }
                     return Ok(job);
                 }
                 Operated::Moved => {}
@@ -51,16 +55,15 @@ impl Core {
             JobOperation::Retry => {}
             JobOperation::Cancel | JobOperation::Fail | JobOperation::Release => {
                 self.take_from_memory(job.id, job.fence, &job.pool, by);
-                if job.status.is_final() {
-                    self.schedule_wake.notify_one();
-                }
             }
         }
         if job.status.is_final() {
             let end = || JobEnd { status: job.status, result: None, error: job.error_msg.clone() };
             self.waiters.tell(job.id, end);
-        } else if let (Some(pool), Some(entry)) = (self.pools.get(&job.pool), job.queue) {
-            pool.store_has(entry.due);
+        }
+        // It waits in the store now, or its end has let another one of its lane go on.
+        if let Some(pool) = self.pools.get(&job.pool) {
+            pool.store_has(job.queue.map_or(Timestamp::default(), |entry| entry.due));
             self.claim_wake.notify_one();
         }
     }

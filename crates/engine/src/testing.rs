@@ -50,6 +50,7 @@ pub(crate) fn claim(id: i64, due_ms: i64, priority: Priority) -> Claim {
         trigger: Trigger::Submit,
         fire_time: None,
         create_time: Timestamp::from_ms(due_ms),
+        lane: None,
     }
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn pool_settings(name: &str, concurrency: u32, queue_capacity: u32) -
         queue_capacity,
         paused: false,
         when_full: WhenFull::Spill,
+        rate_limit: None,
     }
 }
 
@@ -72,6 +74,7 @@ fn attempt_of(job: Claim) -> LiveAttempt {
         definition: TaskDefinition::new("test", HandlerName::stored("test")),
         next_fire_time: None,
         prev_fire_time: None,
+        disabled_reason: None,
         version: 1,
         create_time: start,
         update_time: start,

@@ -5,7 +5,7 @@ use crate::job::{AttemptStatus, DeadCause, JobStatus};
 use crate::limits;
 use crate::task::{FailStrategy, OnLost, RetryRule};
 use crate::text;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::verdict::Verdict;
 
 /// How an attempt came to its end.
@@ -28,6 +28,10 @@ pub enum Ended {
     Lost,
     /// The node stopped politely and did not wait any longer for the body.
     GivenUp,
+    /// It was fired and waited past its task's start deadline: no body began.
+    Expired {
+        waited_ms: i64,
+    },
 }
 
 /// What must be known of the job and its task.
@@ -129,6 +133,12 @@ pub fn decide(ended: Ended, facts: &Facts, now: Timestamp, dice: u64) -> Decisio
                 format!("timed out after {limit_ms} ms and ignores its cancellation: not retried while it may run");
             dead(AttemptStatus::Timeout, JobStatus::Timeout, DeadCause::TimedOut, &error, facts)
         }
+        Ended::Expired { waited_ms } => Decision {
+            attempt: AttemptStatus::Skipped,
+            next: Next::Final { status: JobStatus::Skipped, dead: None, stop_task: false },
+            result: None,
+            error: Some(format!("expired: it waited {} to start", Span::from_ms(waited_ms.unsigned_abs()))),
+        },
         Ended::Lost => after_loss(facts, now),
         Ended::GivenUp => Decision {
             attempt: AttemptStatus::Cancelled,
@@ -283,6 +293,7 @@ mod tests {
         check(timed_out(true), &f, "TIMEOUT again +1200 Failure");
         check(timed_out(true), &Facts { max_retry: 0, ..f }, "TIMEOUT TIMEOUT TIMED_OUT");
         check(timed_out(false), &f, "TIMEOUT TIMEOUT TIMED_OUT");
+        check(Ended::Expired { waited_ms: 90_000 }, &f, "SKIPPED SKIPPED");
         check(Ended::Lost, &f, "LOST again +0 Loss");
         check(Ended::Lost, &Facts { lost_count: 2, ..f }, "LOST FAILED POISONED");
         check(Ended::Lost, &Facts { on_lost: OnLost::Fail, ..f }, "LOST FAILED LOST");

@@ -29,6 +29,7 @@ pub mod verdict;
 pub mod wait_reason;
 
 pub use calendar::Calendar;
+pub use cron::{Cron, CronError, Zone};
 pub use ids::{AttemptId, BizId, CalendarName, Fence, HandlerName, Incarnation, JobId, PoolName, TaskCode};
 pub use job::{Attempt, AttemptStatus, Job, JobStatus, QueueState, Trigger, Unique};
 pub use rate::RateLimit;

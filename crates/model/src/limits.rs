@@ -116,6 +116,17 @@ pub const PAGE_SIZE_DEFAULT: u32 = 50;
 /// Rows that one page may look at; a rare match continues with the next cursor.
 pub const PAGE_SCAN_ROWS_MAX: u32 = 20_000;
 
+/// A cron expression is kept in a column and read on every save.
+pub const CRON_CHARS_MAX: usize = 255;
+/// No schedule is followed past this year of its zone: every search ends.
+pub const CRON_YEAR_MAX: i64 = 2_199;
+/// A jump of the clocks by more than this is a change of the calendar, not of the season: nothing is caught up.
+pub const CRON_GAP_SECONDS_MAX: i64 = 3 * 3_600;
+/// Fires that a preview shows.
+pub const CRON_PREVIEW_FIRES_DEFAULT: u32 = 5;
+pub const CRON_PREVIEW_FIRES_MAX: u32 = 100;
+
+const _: () = assert!(CRON_PREVIEW_FIRES_DEFAULT <= CRON_PREVIEW_FIRES_MAX);
 const _: () = assert!(PAYLOAD_INLINE_BYTES_MAX < PAYLOAD_BYTES_MAX);
 const _: () = assert!(FLUSH_JOBS_MAX <= BATCH_JOBS_MAX && BATCH_JOBS_MAX <= INTAKE_JOBS_MAX);
 const _: () = assert!(POOL_QUEUE_DEFAULT <= POOL_QUEUE_MAX && POOL_CONCURRENCY_DEFAULT <= POOL_CONCURRENCY_MAX);

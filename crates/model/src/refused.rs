@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::cron::{Class, Field};
 use crate::operations::Listed;
 use crate::time::Span;
 
@@ -20,6 +21,17 @@ pub struct Refused {
     pub current_version: Option<i64>,
     /// For `OPERATION_NOT_ALLOWED`: what is allowed instead.
     pub allowed: Option<Listed>,
+    /// For `CRON_INVALID`: what is wrong with the expression, and where.
+    pub cron: Option<CronPlace>,
+}
+
+/// Where an expression is wrong, for programs that mark the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronPlace {
+    pub class: Class,
+    pub field: Option<Field>,
+    /// The column of the first wrong character, 1 for the first.
+    pub position: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +58,7 @@ macro_rules! codes {
 
 codes! {
     Validation = "VALIDATION", 422, "The input is not valid";
-    CronInvalid = "CRON_INVALID", 422, "The schedule cannot be read";
+    CronInvalid = "CRON_INVALID", 422, "The cron expression or time zone is not valid";
     CronNeverFires = "CRON_NEVER_FIRES", 422, "The schedule never fires";
     FilterNotIndexed = "FILTER_NOT_INDEXED", 422, "No index serves this filter";
     TaskNotFound = "TASK_NOT_FOUND", 404, "No such task";
@@ -78,6 +90,7 @@ impl Refused {
             retry_after: None,
             current_version: None,
             allowed: None,
+            cron: None,
         }
     }
 

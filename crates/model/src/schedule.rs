@@ -115,7 +115,6 @@ impl Schedule {
     /// fires on that day too.
     fn next_made_up(&self, calendar: &Calendar, after: Timestamp, until: Option<Timestamp>) -> Option<Timestamp> {
         let When::Cron(cron) = &self.when else { return None };
-        let every_day = cron.on_every_day();
         for day in calendar.working.range(self.zone.civil_date(after)..) {
             let begin = self.zone.start_of(*day).plus_ms(-1);
             if until.is_some_and(|until| begin >= until) {
@@ -125,7 +124,7 @@ impl Schedule {
             if cron.fires_on(*day, day.weekday()) || !WEEKDAYS.iter().all(works) {
                 continue;
             }
-            let next = every_day.next(&self.zone, after.max(begin));
+            let next = cron.next_on_any_day(&self.zone, after.max(begin));
             if next.is_some_and(|next| self.zone.civil_date(next) == *day) {
                 return next;
             }

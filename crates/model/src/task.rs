@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CalendarName, HandlerName, PoolName, TaskCode};
-use crate::job::OnLive;
+use crate::job::{Lane, OnLive};
 use crate::limits;
 use crate::names::words;
 use crate::rate::RateLimit;
@@ -246,6 +246,11 @@ impl TaskDefinition {
             other => other.to_string(),
         };
         Some(crate::text::excerpt(&key, limits::BIZ_ID_CHARS_MAX))
+    }
+
+    /// The lane of a job with this payload.
+    pub fn lane_of(&self, payload: Option<&str>) -> Option<Lane> {
+        self.is_guarded().then(|| Lane { key: self.key_of(payload).map(Into::into), serial: false })
     }
 
     /// All complaints at once.

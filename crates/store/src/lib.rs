@@ -92,8 +92,19 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        switch: TaskSwitch,
         next_fire: Option<Timestamp>,
         by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange>;
+    /// From a program or its configuration. Missing: created, enabled. Present: written over when this declaration was
+    /// never made before (its switch, its history and, where the schedule is the same, its next fire stay), `InTheWay`
+    /// when it was, whatever the task has become since.
+    async fn declare_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<TaskChange>;
     /// Jobs that wait for a limit of the old definition are judged anew. `version` is the one that the writer read.

@@ -65,8 +65,9 @@ impl Core {
         if self.has_left() {
             return Ok(()); // the loop ends with the engine
         }
-        let due_until = self.claim_until(self.clock.now());
-        let request = ClaimRequest { owner: self.incarnation, due_until, rooms: rooms.clone() };
+        let now = self.clock.now();
+        let request =
+            ClaimRequest { owner: self.incarnation, now, due_until: self.claim_until(now), rooms: rooms.clone() };
         let claimed = self.store.claim(request).await;
         match claimed {
             Ok(mut claimed) => {

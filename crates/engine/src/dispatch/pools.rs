@@ -111,7 +111,9 @@ impl Pool {
             return Place::Full(state.settings.when_full);
         }
         let backlog_first = !is_urgent && state.store_due.is_some_and(|first| first <= due);
-        if full || backlog_first || state.closed {
+        // A rate is counted in the store.
+        let is_rated = state.settings.rate_limit.is_some();
+        if full || backlog_first || is_rated || state.closed {
             return Place::InStore;
         }
         state.reserved += 1;

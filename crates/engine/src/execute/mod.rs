@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mainspring_model::Verdict;
 use mainspring_model::decide::{Care, Ended, care};
+use mainspring_model::{Trigger, Verdict};
 use mainspring_store::{Claim, GiveBack, Held, Started};
 use tokio::sync::oneshot;
 
@@ -128,6 +128,9 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
         // Cancelled while its start was being written.
         return finish(core, &attempt, Ended::Answered(Verdict::Cancelled));
     }
+    if let Some(expired) = expired(&attempt) {
+        return finish(core, &attempt, expired);
+    }
     match registered.body {
         Body::Async(handler) => {
             let context = Context { attempt: attempt.clone() };
@@ -144,6 +147,15 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
             on_own_thread(core, attempt, handler)
         }
     }
+}
+
+/// A fired job that has not begun within its task's start deadline is skipped. One that has begun before is retried.
+fn expired(attempt: &LiveAttempt) -> Option<Ended> {
+    let claim = &attempt.claim;
+    let is_fired = matches!(claim.trigger, Trigger::Cron | Trigger::Misfire) && claim.attempts == 0;
+    let deadline_ms = i64::from(attempt.task.definition.start_deadline_seconds.filter(|_| is_fired)?) * 1_000;
+    let waited_ms = attempt.start_time.ms_since(claim.create_time);
+    (waited_ms > deadline_ms).then_some(Ended::Expired { waited_ms })
 }
 
 /// Whoever waits for its turn holds no slot meanwhile: others can use it.

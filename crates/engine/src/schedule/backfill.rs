@@ -62,7 +62,11 @@ impl Core {
 
     fn fire_times(&self, code: &TaskCode, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Refused> {
         if to > self.clock.now() {
-            return Err(Refused::field("to", "OUT_OF_RANGE", "to lies in the future: those fire times fire by themselves"));
+            return Err(Refused::field(
+                "to",
+                "OUT_OF_RANGE",
+                "to lies in the future: those fire times fire by themselves",
+            ));
         }
         if from > to {
             return Err(Refused::field("from", "OUT_OF_RANGE", "from lies after to"));
@@ -77,7 +81,9 @@ impl Core {
             .collect();
         if times.len() > max {
             let detail = format!("the range holds more than {max} fire times");
-            return Err(Refused::field("to", "TOO_MANY", detail).hint(format!("the first {max} end at {}", times[max - 1])));
+            return Err(
+                Refused::field("to", "TOO_MANY", detail).hint(format!("the first {max} end at {}", times[max - 1]))
+            );
         }
         Ok(times)
     }

@@ -24,7 +24,9 @@ impl Core {
         let users = self.tasks.users_of(name);
         if let Some(first) = users.first() {
             let detail = format!("calendar `{name}` is named by {} tasks, `{first}` among them", users.len());
-            return Err(Refused::new(Code::CalendarInUse, detail).hint("take it out of their definitions first").into());
+            return Err(Refused::new(Code::CalendarInUse, detail)
+                .hint("take it out of their definitions first")
+                .into());
         }
         if !self.store.delete_calendar(name.clone(), by.to_owned(), self.clock.now()).await? {
             return Err(no_such_calendar(name).into());

@@ -125,7 +125,10 @@ impl Core {
     pub(crate) fn follow_stored(&self, job: NewJob, claimed: bool) {
         let Some(pool) = self.pools.get(&job.pool) else { return };
         match (job.claim, claimed) {
-            (true, true) => pool.hold([fresh_claim(job)], 1),
+            (true, true) => {
+                let task = self.tasks.get(&job.task);
+                pool.hold([fresh_claim(job, task.as_deref())], 1);
+            }
             (reserved, _) => {
                 if reserved {
                     pool.cancel_place(1);
@@ -148,7 +151,7 @@ impl Core {
         }
     }
 
-    fn cancel_place(&self, job: &NewJob) {
+    pub(crate) fn cancel_place(&self, job: &NewJob) {
         if let (true, Some(pool)) = (job.claim, self.pools.get(&job.pool)) {
             pool.cancel_place(1);
         }

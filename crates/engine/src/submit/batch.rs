@@ -253,29 +253,33 @@ impl Core {
     }
 
     fn arrange(self: &Arc<Core>, job: NewJob, place: Place, submitted: Submitted) -> Stored {
-        let is_new = submitted == Submitted::Stored;
+        // As the store was asked.
+        let job = NewJob { claim: place != Place::InStore, ..job };
+        let claimed = match &submitted {
+            Submitted::Stored { claimed, replaced } => {
+                self.follow_replaced(replaced, &job);
+                Some(*claimed)
+            }
+            Submitted::Duplicate { .. } | Submitted::Refused(_) => None,
+        };
         let receipt = self.receipt(&job, submitted, self.store.info().durability);
-        let Some(pool) = self.pools.get(&job.pool) else { return Stored::Answer(receipt) };
-        match (place, receipt) {
-            (Place::Reserved, receipt) => {
-                match is_new {
-                    true => pool.hold([fresh_claim(job)], 1),
-                    false => pool.cancel_place(1),
-                }
+        match (place, claimed, receipt) {
+            (Place::Reserved, None, receipt) => {
+                self.cancel_place(&job);
                 Stored::Answer(receipt)
             }
-            (Place::Full(_), Ok(receipt)) if is_new => {
+            (Place::Full(_), Some(true), Ok(receipt)) if let Some(pool) = self.pools.get(&job.pool) => {
                 pool.add_slot();
                 let (ended, end) = oneshot::channel();
-                execute::start_for(self, pool, fresh_claim(job), ended);
+                let task = self.tasks.get(&job.task);
+                execute::start_for(self, pool, fresh_claim(job, task.as_deref()), ended);
                 Stored::RunsForCaller(receipt, end)
             }
-            (_, receipt) => {
-                if is_new {
-                    pool.store_has(job.execute_time);
-                }
+            (place, Some(claimed), receipt) => {
+                self.follow_stored(NewJob { claim: place == Place::Reserved, ..job }, claimed);
                 Stored::Answer(receipt)
             }
+            (_, None, receipt) => Stored::Answer(receipt),
         }
     }
 

@@ -6,6 +6,7 @@ mod request;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::job::Lane;
 use mainspring_model::{Code, Refused, Task, limits, payload};
 use mainspring_store::{Claim, Durability, NewJob, Submitted, WhenFull};
 
@@ -172,7 +173,9 @@ fn check_range(field: &str, value: i64, low: i64, high: i64) -> Result<(), Refus
 }
 
 /// The claim that a fresh job was inserted with.
-pub(crate) fn fresh_claim(job: NewJob) -> Claim {
+pub(crate) fn fresh_claim(job: NewJob, task: Option<&Task>) -> Claim {
+    let key = job.concurrency_key;
+    let in_lane = job.serial || task.is_some_and(|task| task.definition.is_guarded());
     Claim {
         id: job.id,
         fence: mainspring_model::Fence(1),
@@ -192,6 +195,6 @@ pub(crate) fn fresh_claim(job: NewJob) -> Claim {
         trigger: job.trigger,
         fire_time: job.fires.map(|fires| fires.last),
         create_time: job.create_time,
-        lane: None,
+        lane: in_lane.then_some(Lane { key, serial: job.serial }),
     }
 }

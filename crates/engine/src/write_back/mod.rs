@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mainspring_model::decide::{Ended, Facts, Next, decide};
+use mainspring_model::job::Lane;
 use mainspring_model::{JobStatus, Timestamp, Unique, limits};
 use mainspring_store::{JobEnd, OutputChunk, Settled, Settlement};
 use tokio::sync::Notify;
@@ -100,7 +101,17 @@ impl Core {
             decision: decide(one.ended.clone(), &facts, now, self.dice()),
             live_key: attempt.claim.biz_id.clone().filter(|_| attempt.claim.unique == Unique::Live),
             start_written: attempt.is_start_written(),
+            lane: self.lane_of(attempt),
+            trigger: attempt.claim.trigger,
         }
+    }
+
+    /// As it was claimed, or as its task was edited since.
+    fn lane_of(&self, attempt: &LiveAttempt) -> Option<Lane> {
+        attempt.claim.lane.clone().or_else(|| {
+            let task = self.tasks.get(&attempt.claim.task)?;
+            task.definition.lane_of(attempt.claim.payload.as_deref())
+        })
     }
 
     async fn settled(&self, attempt: &LiveAttempt, settlement: &Settlement, settled: Settled) {
@@ -110,16 +121,24 @@ impl Core {
         }
         self.counts.add(Count::Settled, 1);
         let decision = &settlement.decision;
+        if settlement.lane.is_some() {
+            // Its end may have let another one go on.
+            attempt.pool.store_has(Timestamp::default());
+        }
         match decision.next {
             Next::Again { due, .. } => {
                 self.counts.add(Count::Retried, 1);
                 attempt.pool.store_has(due);
             }
             Next::Final { status, stop_task, .. } => {
-                self.counts.add(if status == JobStatus::Success { Count::Succeeded } else { Count::Failed }, 1);
+                match status {
+                    JobStatus::Success => self.counts.add(Count::Succeeded, 1),
+                    JobStatus::Skipped => self.counts.add(Count::FiresSkipped, 1),
+                    _ => self.counts.add(Count::Failed, 1),
+                }
                 let end = || JobEnd { status, result: decision.result.clone(), error: decision.error.clone() };
                 self.waiters.tell(attempt.claim.id, end);
-                if stop_task {
+                if stop_task || attempt.task.definition.rests_after_end() {
                     self.reload_task(&attempt.claim.task).await;
                 }
             }
