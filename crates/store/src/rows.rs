@@ -94,9 +94,12 @@ pub struct NewJob {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Submitted {
-    Stored,
-    /// Stored, and the live jobs of its task were cancelled for it.
-    Replaced(Vec<ReplacedJob>),
+    Stored {
+        /// It is this node's, with fence 1. Otherwise it waits in the store.
+        claimed: bool,
+        /// The live jobs of its task that were cancelled for it. A repetition does not name them again.
+        replaced: Vec<ReplacedJob>,
+    },
     /// The key is taken: the first job.
     Duplicate {
         id: JobId,
@@ -185,6 +188,8 @@ pub enum NextFireChange {
 #[derive(Debug, Clone)]
 pub struct ClaimRequest {
     pub owner: Incarnation,
+    /// By the clock of limits on rates.
+    pub now: Timestamp,
     /// Jobs due up to here are taken: a little ahead of now.
     pub due_until: Timestamp,
     pub rooms: Vec<PoolRoom>,
