@@ -16,7 +16,7 @@ use mainspring_model::{
 pub(crate) use lanes::*;
 pub(crate) use schedule::*;
 
-use crate::{Held, JobFilter, Operate, Settlement};
+use crate::{Held, JobFilter, NextFireChange, Operate, Settlement};
 
 pub(crate) const PRIORITIES: usize = Priority::ALL.len();
 /// The part of a claim that each priority gets at least, when it has that much.
@@ -227,6 +227,11 @@ pub(crate) fn is_own_end(
     status == settlement.decision.attempt
         && finish_time == Some(settlement.finish_time)
         && error == settlement.decision.error.as_deref()
+}
+
+/// What a declaration that is written over a stored task does to its next fire.
+pub(crate) fn declared_fire(stored: &Task, definition: &TaskDefinition, next: Option<Timestamp>) -> NextFireChange {
+    if stored.definition.same_schedule(definition) { NextFireChange::Keep } else { NextFireChange::Set(next) }
 }
 
 pub(crate) fn refused_task(code: Code, task: &TaskCode) -> Refused {

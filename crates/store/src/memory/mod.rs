@@ -15,7 +15,7 @@ mod submit;
 mod tasks;
 mod verify;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -42,6 +42,8 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct Data {
+    /// What was ever declared, by its fingerprint.
+    declared: BTreeSet<(TaskCode, String)>,
     tasks: BTreeMap<TaskCode, Task>,
     last_task_id: i64,
     records: BTreeMap<JobId, Record>,
@@ -220,11 +222,22 @@ impl Store for MemoryStore {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        switch: TaskSwitch,
         next_fire: Option<Timestamp>,
         _by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().create_task(code, definition, next_fire, now))
+        Ok(self.data().create_task(code, definition, switch, next_fire, now))
+    }
+
+    async fn declare_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        Ok(self.data().declare_task(code, definition, next_fire, now))
     }
 
     async fn update_task(

@@ -12,6 +12,7 @@ impl Data {
         &mut self,
         code: TaskCode,
         definition: TaskDefinition,
+        switch: TaskSwitch,
         next_fire: Option<Timestamp>,
         now: Timestamp,
     ) -> TaskChange {
@@ -22,7 +23,7 @@ impl Data {
         let task = Task {
             id: self.last_task_id,
             code: code.clone(),
-            switch: TaskSwitch::Enabled,
+            switch,
             definition,
             next_fire_time: next_fire,
             prev_fire_time: None,
@@ -33,6 +34,24 @@ impl Data {
         };
         self.tasks.insert(code, task.clone());
         TaskChange::Written(task)
+    }
+
+    pub(super) fn declare_task(
+        &mut self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
+        now: Timestamp,
+    ) -> TaskChange {
+        let is_new = self.declared.insert((code.clone(), definition.fingerprint()));
+        match self.tasks.get(&code).cloned() {
+            None => self.create_task(code, definition, TaskSwitch::Enabled, next_fire, now),
+            Some(stored) if !is_new || stored.definition == definition => TaskChange::InTheWay(stored),
+            Some(stored) => {
+                let next_fire = rules::declared_fire(&stored, &definition, next_fire);
+                self.update_task(&code, stored.version, definition, next_fire, now)
+            }
+        }
     }
 
     pub(super) fn update_task(

@@ -72,7 +72,9 @@ pub async fn a_task_is_kept_as_it_was_defined(world: &World) {
 }
 
 pub async fn a_taken_code_is_in_the_way(world: &World) {
-    let create = |definition, now| world.store.create_task(task(TASK), definition, None, "bob".to_owned(), now);
+    let create = |definition, now| {
+        world.store.create_task(task(TASK), definition, TaskSwitch::Enabled, None, "bob".to_owned(), now)
+    };
     let stored = stored_task(world, TASK).await;
     assert_eq!(create(full_definition(), T0).await.expect("answers"), TaskChange::InTheWay(stored.clone()));
     assert_eq!(create(definition(), at(1)).await.expect("answers"), TaskChange::InTheWay(stored.clone()));

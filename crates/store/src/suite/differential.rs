@@ -5,6 +5,7 @@
 use mainspring_model::decide::{Budget, Decision, Next};
 use mainspring_model::job::DeadCause;
 use mainspring_model::operations::JobOperation;
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
     AttemptStatus, BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, Timestamp, Unique,
 };
@@ -193,12 +194,17 @@ impl Pair<'_> {
                 )));
             }
             1 => drop(both!(self, context, |store| store.delete_task(code.clone(), None, by.clone(), now))),
-            2 => {
-                drop(both!(self, context, |store| store.create_task(code.clone(), definition(), None, by.clone(), now)))
-            }
+            2 => drop(both!(self, context, |store| store.create_task(
+                code.clone(),
+                definition(),
+                TaskSwitch::Enabled,
+                None,
+                by.clone(),
+                now
+            ))),
             _ => drop(both!(self, context, |store| store.switch_task(
                 code.clone(),
-                mainspring_model::task::TaskSwitch::Enabled,
+                TaskSwitch::Enabled,
                 None,
                 by.clone(),
                 now

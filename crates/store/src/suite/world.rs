@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mainspring_model::decide::{Budget, Decision, Next};
 use mainspring_model::job::{DeadCause, OnLive, QueueState};
 use mainspring_model::operations::JobOperation;
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
     Attempt, AttemptId, AttemptStatus, BizId, HandlerName, Incarnation, Job, JobId, JobStatus, PoolName, Priority,
     TaskCode, TaskDefinition, Timestamp, Trigger, Unique,
@@ -92,7 +93,11 @@ impl World {
 
     pub(crate) async fn create_firing(&self, code: &str, definition: TaskDefinition, next_fire: Option<Timestamp>) {
         let by = "ann".to_owned();
-        let change = self.store.create_task(task(code), definition, next_fire, by, T0).await.expect("creates");
+        let change = self
+            .store
+            .create_task(task(code), definition, TaskSwitch::Enabled, next_fire, by, T0)
+            .await
+            .expect("creates");
         assert!(matches!(change, TaskChange::Written(_)), "{change:?}");
     }
 

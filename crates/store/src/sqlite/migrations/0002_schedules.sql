@@ -49,6 +49,14 @@ CREATE TABLE calendar (
     working     TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What programs and files have ever declared: a declaration is written over a task once.
+CREATE TABLE task_declaration (
+    task_code   TEXT    NOT NULL,
+    fingerprint TEXT    NOT NULL,
+    time        INTEGER NOT NULL,
+    PRIMARY KEY (task_code, fingerprint)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE request (
     request_id TEXT PRIMARY KEY,
     operation  TEXT    NOT NULL,
