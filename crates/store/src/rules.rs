@@ -75,7 +75,7 @@ pub(crate) struct ListedJob<'a> {
     pub(crate) task: &'a str,
     pub(crate) status: JobStatus,
     pub(crate) pool: &'a str,
-    pub(crate) trigger: mainspring_model::Trigger,
+    pub(crate) trigger: Trigger,
 }
 
 /// The ids that a list may show: from the first to before the second.
@@ -282,7 +282,7 @@ mod tests {
         let pool = Some(mainspring_model::PoolName::default_pool());
         check(JobFilter::default(), true);
         check(JobFilter { pool: pool.clone(), ..JobFilter::default() }, false);
-        check(JobFilter { trigger: Some(mainspring_model::Trigger::Cron), ..JobFilter::default() }, false);
+        check(JobFilter { trigger: Some(Trigger::Cron), ..JobFilter::default() }, false);
         check(JobFilter { pool, status: vec![JobStatus::Failed], ..JobFilter::default() }, true);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) fn replaced_text(by: JobId) -> String {
     format!("replaced by job {by}")
 }
 
+/// The words of an alert event. (The reference keeps no words.)
+#[cfg(feature = "sqlite")]
 pub(crate) fn completed_text(task: &TaskCode) -> String {
     format!("task `{task}` has fired for the last time: its schedule has ended")
 }

@@ -108,7 +108,7 @@ impl Pair<'_> {
         if self.dice.bool() {
             rooms.push(PoolRoom { pool: PoolName::stored("slow"), jobs_max: self.dice.u32(1..4) });
         }
-        let request = ClaimRequest { owner: self.node, due_until: self.now, rooms };
+        let request = ClaimRequest { owner: self.node, now: self.now, due_until: self.now, rooms };
         let claimed = both!(self, context, |store| store.claim(request.clone()));
         self.claims.extend(claimed.jobs);
     }
@@ -187,13 +187,22 @@ impl Pair<'_> {
                     code.clone(),
                     version,
                     definition(),
+                    crate::NextFireChange::Keep,
                     by.clone(),
                     now
                 )));
             }
             1 => drop(both!(self, context, |store| store.delete_task(code.clone(), None, by.clone(), now))),
-            2 => drop(both!(self, context, |store| store.create_task(code.clone(), definition(), by.clone(), now))),
-            _ => drop(both!(self, context, |store| store.switch_task(code.clone(), true, by.clone(), now))),
+            2 => {
+                drop(both!(self, context, |store| store.create_task(code.clone(), definition(), None, by.clone(), now)))
+            }
+            _ => drop(both!(self, context, |store| store.switch_task(
+                code.clone(),
+                mainspring_model::task::TaskSwitch::Enabled,
+                None,
+                by.clone(),
+                now
+            ))),
         }
     }
 
