@@ -247,12 +247,24 @@ impl Store for SqliteStore {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        switch: TaskSwitch,
         next_fire: Option<Timestamp>,
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
-        self.write("create_task", move |conn| tasks::create(conn, &code, &definition, next_fire, &by)).await
+        self.write("create_task", move |conn| tasks::create(conn, &code, &definition, switch, next_fire, &by)).await
+    }
+
+    async fn declare_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        let by = By { who: "declared".to_owned(), now };
+        self.write("declare_task", move |conn| tasks::declare(conn, &code, &definition, next_fire, &by)).await
     }
 
     async fn update_task(

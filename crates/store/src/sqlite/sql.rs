@@ -125,6 +125,7 @@ statements! {
     RING_TURN = "ring_turn";
     RING_WAIT = "ring_wait";
     TASKS = "tasks";
+    TASK_DECLARE = "task_declare";
     TASK_DELETE = "task_delete";
     TASK_FIRED = "task_fired";
     TASK_INSERT = "task_insert";

@@ -9,7 +9,7 @@ use super::decode::{self, readable};
 use super::fault::{Fault, Outcome};
 use super::settle::write_audit;
 use super::{lanes, rates, sql};
-use crate::rules::is_repeated_update;
+use crate::rules::{declared_fire, is_repeated_update};
 use crate::{NextFireChange, TaskChange};
 
 /// Who changes something, and when.
@@ -38,12 +38,14 @@ pub(super) fn create(
     conn: &Connection,
     code: &TaskCode,
     definition: &TaskDefinition,
+    switch: TaskSwitch,
     next_fire: Option<Timestamp>,
     by: &By,
 ) -> Outcome<TaskChange> {
     let mut values = vec![Value::Text(code.to_string())];
     values.extend(columns(definition));
-    values.extend([Value::Integer(by.now.as_ms()), opt_time(next_fire)]);
+    let next_fire = next_fire.filter(|_| switch == TaskSwitch::Enabled);
+    values.extend([Value::Integer(by.now.as_ms()), opt_time(next_fire), Value::Text(switch.as_str().to_owned())]);
     let inserted = conn.prepare_cached(sql::TASK_INSERT)?.execute(params_from_iter(values))? == 1;
     let stored = written(conn, code)?;
     if !inserted {
@@ -51,6 +53,25 @@ pub(super) fn create(
     }
     write_audit(conn, by.now, &by.who, "create", &format!("task:{code}"), "")?;
     Ok(TaskChange::Written(stored))
+}
+
+pub(super) fn declare(
+    conn: &Connection,
+    code: &TaskCode,
+    definition: &TaskDefinition,
+    next_fire: Option<Timestamp>,
+    by: &By,
+) -> Outcome<TaskChange> {
+    let declaration = params![code.as_str(), definition.fingerprint(), by.now.as_ms()];
+    let is_new = conn.prepare_cached(sql::TASK_DECLARE)?.execute(declaration)? == 1;
+    match task(conn, code)? {
+        None => create(conn, code, definition, TaskSwitch::Enabled, next_fire, by),
+        Some(stored) if !is_new || stored.definition == *definition => Ok(TaskChange::InTheWay(stored)),
+        Some(stored) => {
+            let next_fire = declared_fire(&stored, definition, next_fire);
+            update(conn, code, stored.version, definition, next_fire, by)
+        }
+    }
 }
 
 pub(super) fn update(

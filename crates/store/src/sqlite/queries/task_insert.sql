@@ -7,5 +7,5 @@ INSERT INTO task_info (task_code, task_name, task_type, task_handler, cron_expre
                        start_deadline_seconds, on_lost, owner, tags, description, task_status, version, create_time,
                        update_time, next_fire_time)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-        ?25, ?26, ?27, ?28, ?29, ?30, ?31, 'ENABLED', 1, ?32, ?32, ?33)
+        ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?34, 1, ?32, ?32, ?33)
 ON CONFLICT (task_code) DO NOTHING
