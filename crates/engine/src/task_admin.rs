@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainspring_model::operations::{self, Operations, TaskFacts, TaskOperation};
-use mainspring_model::task::{TaskKind, TaskSwitch, never_fires};
+use mainspring_model::task::{TaskSwitch, never_fires};
 use mainspring_model::{Code, Refused, Schedule, Task, TaskCode, TaskDefinition, Timestamp};
 use mainspring_store::{NextFireChange, TaskChange};
 

@@ -135,6 +135,7 @@ impl Builder {
                 queue_capacity: mainspring_model::limits::POOL_QUEUE_DEFAULT,
                 paused: false,
                 when_full: WhenFull::Spill,
+                rate_limit: None,
             }),
             Err(refused) => self.wrong = self.wrong.or(Some(refused)),
         }

@@ -92,7 +92,7 @@ pub struct Task {
 }
 
 /// What a person or a program decides about a task.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskDefinition {
     pub name: String,
     pub kind: TaskKind,
@@ -130,6 +130,10 @@ pub struct TaskDefinition {
     pub tags: Vec<String>,
     pub description: Option<String>,
 }
+
+/// The 64-bit FNV-1a hash: not for safety, only to tell declarations of one task apart.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x100_0000_01b3;
 
 /// How often, and how far apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,6 +203,16 @@ impl TaskDefinition {
             TaskKind::Cron => Overlap::Forbid,
             TaskKind::Delay | TaskKind::Async | TaskKind::Manual | TaskKind::Workflow => Overlap::Allow,
         }
+    }
+
+    /// Equal for equal definitions, also between versions of the program.
+    pub fn fingerprint(&self) -> String {
+        let fields = serde_json::to_value(self).unwrap_or_default();
+        // What is not set is left out: a field that a later version adds changes no fingerprint.
+        let set = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let text: String = set.map(|(name, value)| format!("{name}={value}\n")).collect();
+        let hash = text.bytes().fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+        format!("{hash:016x}")
     }
 
     /// Does it decide differently when the schedule fires?

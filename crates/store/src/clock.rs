@@ -1,6 +1,7 @@
 //! The clocks of the product: the system's, and one that a test moves by hand. (The simulation has its own.)
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use mainspring_model::Timestamp;
@@ -55,11 +56,18 @@ impl Clock for SystemClock {
 pub struct ManualClock {
     start: Timestamp,
     elapsed_ms: watch::Sender<u64>,
+    /// How far the wall clock was stepped, beside the time that passed.
+    stepped_ms: AtomicI64,
 }
 
 impl ManualClock {
     pub fn at(start: Timestamp) -> Arc<ManualClock> {
-        Arc::new(ManualClock { start, elapsed_ms: watch::Sender::new(0) })
+        Arc::new(ManualClock { start, elapsed_ms: watch::Sender::new(0), stepped_ms: AtomicI64::new(0) })
+    }
+
+    /// The wall clock is set, forward or back; no time passes.
+    pub fn step(&self, by_ms: i64) {
+        self.stepped_ms.fetch_add(by_ms, Ordering::AcqRel);
     }
 
     pub fn advance(&self, by: Duration) {
@@ -69,7 +77,8 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.start.plus_ms(i64::try_from(*self.elapsed_ms.borrow()).unwrap_or(i64::MAX))
+        let elapsed_ms = i64::try_from(*self.elapsed_ms.borrow()).unwrap_or(i64::MAX);
+        self.start.plus_ms(elapsed_ms.saturating_add(self.stepped_ms.load(Ordering::Acquire)))
     }
 
     fn monotonic(&self) -> Duration {

@@ -1,16 +1,22 @@
 //! What all stores decide alike, as functions of values: who gets a place in a claim, what a person's operation
-//! changes, how a loss is settled, which filters an index serves.
+//! changes, how a loss is settled, which filters an index serves. Lanes and schedules have files of their own.
+
+mod lanes;
+mod schedule;
 
 use mainspring_model::decide::{Ended, Facts, decide};
-use mainspring_model::job::{Job, JobStatus};
+use mainspring_model::job::{Job, JobStatus, Lane};
 use mainspring_model::lifecycle::{JobEvent, next};
 use mainspring_model::operations::{JobOperation, on_job};
 use mainspring_model::task::{FailStrategy, OnLost, TaskDefinition};
 use mainspring_model::{
-    AttemptStatus, BizId, Code, JobId, Priority, Refused, RetryRule, Task, TaskCode, Timestamp, limits, text,
+    AttemptStatus, BizId, Code, JobId, Priority, Refused, RetryRule, Task, TaskCode, Timestamp, Trigger, limits, text,
 };
 
-use crate::{Held, JobFilter, Operate, Settlement};
+pub(crate) use lanes::*;
+pub(crate) use schedule::*;
+
+use crate::{Held, JobFilter, NextFireChange, Operate, Settlement};
 
 pub(crate) const PRIORITIES: usize = Priority::ALL.len();
 /// The part of a claim that each priority gets at least, when it has that much.
@@ -69,7 +75,7 @@ pub(crate) struct ListedJob<'a> {
     pub(crate) task: &'a str,
     pub(crate) status: JobStatus,
     pub(crate) pool: &'a str,
-    pub(crate) trigger: mainspring_model::Trigger,
+    pub(crate) trigger: Trigger,
 }
 
 /// The ids that a list may show: from the first to before the second.
@@ -144,6 +150,8 @@ pub(crate) struct Orphan {
     pub(crate) node: u16,
     pub(crate) start_time: Timestamp,
     pub(crate) live_key: Option<BizId>,
+    pub(crate) lane: Option<Lane>,
+    pub(crate) trigger: Trigger,
     pub(crate) facts: Facts,
 }
 
@@ -173,6 +181,8 @@ impl Orphan {
             decision,
             live_key: self.live_key,
             start_written: true,
+            lane: self.lane,
+            trigger: self.trigger,
         }
     }
 }
@@ -217,6 +227,11 @@ pub(crate) fn is_own_end(
     status == settlement.decision.attempt
         && finish_time == Some(settlement.finish_time)
         && error == settlement.decision.error.as_deref()
+}
+
+/// What a declaration that is written over a stored task does to its next fire.
+pub(crate) fn declared_fire(stored: &Task, definition: &TaskDefinition, next: Option<Timestamp>) -> NextFireChange {
+    if stored.definition.same_schedule(definition) { NextFireChange::Keep } else { NextFireChange::Set(next) }
 }
 
 pub(crate) fn refused_task(code: Code, task: &TaskCode) -> Refused {
@@ -272,7 +287,7 @@ mod tests {
         let pool = Some(mainspring_model::PoolName::default_pool());
         check(JobFilter::default(), true);
         check(JobFilter { pool: pool.clone(), ..JobFilter::default() }, false);
-        check(JobFilter { trigger: Some(mainspring_model::Trigger::Cron), ..JobFilter::default() }, false);
+        check(JobFilter { trigger: Some(Trigger::Cron), ..JobFilter::default() }, false);
         check(JobFilter { pool, status: vec![JobStatus::Failed], ..JobFilter::default() }, true);
     }
 }

@@ -139,7 +139,7 @@ enum Caller {
 
 impl Core {
     /// In a task of its own: a caller that goes away must not leave half of it undone.
-    pub(super) async fn store_portion(self: &Arc<Core>, jobs: Vec<NewJob>) -> Vec<Result<Receipt, Error>> {
+    pub(crate) async fn store_portion(self: &Arc<Core>, jobs: Vec<NewJob>) -> Vec<Result<Receipt, Error>> {
         let count = jobs.len();
         let permit = match self.intake.admit(count, self.clock.as_ref()).await {
             Ok(permit) => permit,

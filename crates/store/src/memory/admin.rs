@@ -1,76 +1,22 @@
-//! Changes by people: tasks, and operations on jobs.
+//! Operations by people on jobs.
 
 use mainspring_model::job::{DeadCause, QueueState};
-use mainspring_model::task::TaskSwitch;
-use mainspring_model::{AttemptId, AttemptStatus, Job, JobStatus, Task, TaskCode, TaskDefinition, Timestamp, Unique};
+use mainspring_model::{AttemptId, AttemptStatus, Job, JobStatus, Timestamp, Unique};
 
 use super::{Data, Queued};
-use crate::rules::{self, Change};
-use crate::{Operate, Operated, TaskChange};
+use crate::rules::{self, Change, Place};
+use crate::{Operate, Operated};
+
+/// The end of a live job that is not its body's own.
+#[derive(Debug)]
+pub(super) struct EndByOthers {
+    pub(super) status: JobStatus,
+    pub(super) attempt: AttemptStatus,
+    pub(super) message: String,
+    pub(super) now: Timestamp,
+}
 
 impl Data {
-    pub(super) fn create_task(&mut self, code: TaskCode, definition: TaskDefinition, now: Timestamp) -> TaskChange {
-        if let Some(stored) = self.tasks.get(&code) {
-            return TaskChange::InTheWay(stored.clone());
-        }
-        self.last_task_id = self.tasks.values().map(|task| task.id).max().unwrap_or(0) + 1;
-        let task = Task {
-            id: self.last_task_id,
-            code: code.clone(),
-            switch: TaskSwitch::Enabled,
-            definition,
-            next_fire_time: None,
-            prev_fire_time: None,
-            version: 1,
-            create_time: now,
-            update_time: now,
-        };
-        self.tasks.insert(code, task.clone());
-        TaskChange::Written(task)
-    }
-
-    pub(super) fn update_task(
-        &mut self,
-        code: &TaskCode,
-        version: i64,
-        definition: TaskDefinition,
-        now: Timestamp,
-    ) -> TaskChange {
-        let Some(stored) = self.tasks.get_mut(code) else { return TaskChange::Missing };
-        if stored.version != version {
-            return match rules::is_repeated_update(stored, version, &definition) {
-                true => TaskChange::Written(stored.clone()),
-                false => TaskChange::Conflict(stored.clone()),
-            };
-        }
-        (stored.definition, stored.update_time) = (definition, now);
-        stored.version += 1;
-        TaskChange::Written(stored.clone())
-    }
-
-    pub(super) fn switch_task(&mut self, code: &TaskCode, enabled: bool, now: Timestamp) -> TaskChange {
-        let to = if enabled { TaskSwitch::Enabled } else { TaskSwitch::Disabled };
-        let Some(stored) = self.tasks.get_mut(code) else { return TaskChange::Missing };
-        if stored.switch != to {
-            (stored.switch, stored.update_time) = (to, now);
-            stored.version += 1;
-        }
-        let written = stored.clone();
-        TaskChange::Written(written)
-    }
-
-    pub(super) fn delete_task(&mut self, code: &TaskCode, version: Option<i64>) -> TaskChange {
-        let Some(stored) = self.tasks.get(code).cloned() else { return TaskChange::Missing };
-        if version.is_some_and(|version| version != stored.version) {
-            return TaskChange::Conflict(stored);
-        }
-        if self.queue.values().any(|queued| queued.task == *code) {
-            return TaskChange::InTheWay(stored);
-        }
-        self.tasks.remove(code);
-        TaskChange::Written(stored)
-    }
-
     pub(super) fn operate(&mut self, operate: &Operate) -> Operated {
         let Some(job) = self.job(operate.id) else { return Operated::Missing };
         let Some(change) = rules::judge(&job, operate) else {
@@ -80,11 +26,11 @@ impl Data {
             };
             return if self.operations.iter().any(is_same) { Operated::Done(job) } else { Operated::Moved };
         };
-        let unique = self.records[&job.id].unique;
-        let live_key = job.biz_id.clone().filter(|_| unique == Unique::Live).map(|biz_id| (biz_id, job.task.clone()));
         match change {
             Change::Reopen => {
-                if let Some(key) = live_key {
+                let live = self.records[&job.id].unique == Unique::Live;
+                if let Some(biz_id) = job.biz_id.clone().filter(|_| live) {
+                    let key = (biz_id, job.task.clone());
                     let holder = *self.keys.entry(key).or_insert(job.id);
                     if holder != job.id {
                         return Operated::KeyTaken(holder);
@@ -94,10 +40,9 @@ impl Data {
             }
             Change::DueNow => self.make_due(&job, operate.now),
             Change::End(status) => {
-                self.end(&job, status, operate);
-                if let Some(key) = live_key {
-                    self.free_key(key, job.id);
-                }
+                let message = rules::operation_message(operate);
+                let attempt = rules::attempt_after(operate.operation);
+                self.end_by_others(&job, EndByOthers { status, attempt, message, now: operate.now });
             }
             Change::Release => self.release_by_person(&job, operate),
         }
@@ -114,9 +59,16 @@ impl Data {
             (record.status, record.retry_count, record.lost_count) = (JobStatus::Pending, 0, 0);
             (record.next_retry_time, record.finish_time, record.update_time) = (None, None, now);
         });
-        let task = job.task.clone();
-        let queued =
-            Queued { task, due: now, fence: job.fence, owner: None, state: QueueState::Queued, suspect: false };
+        let definition = self.tasks.get(&job.task).map(|task| &task.definition);
+        let queued = Queued {
+            task: job.task.clone(),
+            due: now,
+            fence: job.fence,
+            owner: None,
+            state: QueueState::Queued,
+            suspect: false,
+            lane: rules::lane_of(definition, Place::Common, job.concurrency_key.as_deref()),
+        };
         self.queue.insert(job.id, queued);
         if let Some(dead) = self.dead.get_mut(&job.id) {
             dead.open = false;
@@ -133,36 +85,41 @@ impl Data {
         });
     }
 
-    fn end(&mut self, job: &Job, status: JobStatus, operate: &Operate) {
-        self.queue.remove(&job.id);
-        let message = rules::operation_message(operate);
-        self.end_attempt(job, operate, &message);
+    /// As a person ends it, and as a job that takes its place does.
+    pub(super) fn end_by_others(&mut self, job: &Job, end: EndByOthers) {
+        let queued = self.queue.remove(&job.id).expect("a live job has a queue row");
+        self.end_attempt(job, end.attempt, &end.message, end.now);
         self.change(job, |record| {
-            (record.status, record.fence, record.error_msg) = (status, job.fence.next(), Some(message));
-            (record.finish_time, record.update_time) = (Some(operate.now), operate.now);
+            (record.status, record.fence, record.error_msg) = (end.status, job.fence.next(), Some(end.message));
+            (record.finish_time, record.update_time) = (Some(end.now), end.now);
         });
-        if status == JobStatus::Failed {
-            self.die(job.id, &job.task, DeadCause::MarkedFailed, operate.now);
+        self.free_live_key(job.id);
+        if end.status == JobStatus::Failed {
+            self.die(job.id, &job.task, DeadCause::MarkedFailed, end.now);
         }
+        self.after_end(&job.task, job.trigger, end.now);
+        self.release_lane(&job.task, queued.lane.as_ref());
     }
 
     fn release_by_person(&mut self, job: &Job, operate: &Operate) {
         let fence = job.fence.next();
-        if let Some(queued) = self.queue.get_mut(&job.id) {
-            (queued.owner, queued.state, queued.fence) = (None, QueueState::Queued, fence);
-        }
+        let queued = self.queue.get_mut(&job.id).expect("a live job has a queue row");
+        (queued.owner, queued.state, queued.fence) = (None, QueueState::Queued, fence);
+        let lane = queued.lane.clone();
         self.change(job, |record| {
             (record.status, record.fence, record.update_time) = (JobStatus::Pending, fence, operate.now);
         });
-        self.end_attempt(job, operate, &rules::operation_message(operate));
+        let message = rules::operation_message(operate);
+        self.end_attempt(job, rules::attempt_after(operate.operation), &message, operate.now);
+        self.release_lane(&job.task, lane.as_ref());
     }
 
-    fn end_attempt(&mut self, job: &Job, operate: &Operate, message: &str) {
+    fn end_attempt(&mut self, job: &Job, status: AttemptStatus, message: &str, now: Timestamp) {
         let row = self.attempts.get_mut(&AttemptId { job: job.id, fence: job.fence });
         if let Some(attempt) = row.filter(|attempt| attempt.status == AttemptStatus::Running) {
-            attempt.status = rules::attempt_after(operate.operation);
-            attempt.finish_time = Some(operate.now);
-            attempt.cost_ms = Some(operate.now.ms_since(attempt.execute_time).max(0));
+            attempt.status = status;
+            attempt.finish_time = Some(now);
+            attempt.cost_ms = Some(now.ms_since(attempt.execute_time).max(0));
             attempt.error_message = Some(message.to_owned());
         }
     }

@@ -5,25 +5,33 @@
 //! Deliberately not here: speed, durability, bounds on what is kept.
 
 mod admin;
+mod claim;
+mod fire;
+mod lanes;
 mod lists;
 mod nodes;
-mod pipeline;
+mod settle;
+mod submit;
+mod tasks;
 mod verify;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use mainspring_model::job::{DeadCause, QueueEntry, QueueState};
+use mainspring_model::job::{DeadCause, Lane, QueueEntry, QueueState};
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
-    Attempt, AttemptId, BizId, Clock, Fence, Incarnation, Job, JobId, PoolName, Task, TaskCode, TaskDefinition,
-    Timestamp, Unique,
+    Attempt, AttemptId, BizId, Calendar, CalendarName, Clock, Fence, Incarnation, Job, JobId, PoolName, Task, TaskCode,
+    TaskDefinition, Timestamp, Unique,
 };
 
+use self::lanes::{Ring, RingId};
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs, NewJob,
-    NewNode, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled, Settlement,
-    Started, Store, StoreInfo, Submitted, TaskChange, Violation,
+    ClaimRequest, Claimed, DeadJob, Durability, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
+    LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
+    PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreInfo, Submitted,
+    TaskChange, Violation,
 };
 
 #[derive(Debug)]
@@ -34,6 +42,8 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct Data {
+    /// What was ever declared, by its fingerprint.
+    declared: BTreeSet<(TaskCode, String)>,
     tasks: BTreeMap<TaskCode, Task>,
     last_task_id: i64,
     records: BTreeMap<JobId, Record>,
@@ -45,6 +55,9 @@ struct Data {
     alerts: Vec<Alert>,
     nodes: BTreeMap<Incarnation, NodeRow>,
     pools: BTreeMap<PoolName, PoolSettings>,
+    calendars: BTreeMap<CalendarName, Calendar>,
+    requests: BTreeMap<String, Request>,
+    rings: BTreeMap<RingId, Ring>,
     /// What people did to jobs.
     operations: Vec<Operate>,
     claims: u64,
@@ -66,6 +79,7 @@ struct Queued {
     owner: Option<Incarnation>,
     state: QueueState,
     suspect: bool,
+    lane: Option<Lane>,
 }
 
 #[derive(Debug)]
@@ -79,7 +93,15 @@ struct Dead {
 #[derive(Debug)]
 struct Alert {
     kind: &'static str,
-    job: JobId,
+    job: Option<JobId>,
+}
+
+/// What a person's request id was used for.
+#[derive(Debug)]
+struct Request {
+    operation: String,
+    answer: Option<String>,
+    time: Timestamp,
 }
 
 impl Data {
@@ -140,6 +162,16 @@ impl Store for MemoryStore {
         Ok(jobs.iter().map(|job| data.submit(owner, job)).collect())
     }
 
+    async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
+        let mut data = self.data();
+        Ok(fires.iter().map(|fire| data.fire(owner, fire, now)).collect())
+    }
+
+    async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
+        let mut data = self.data();
+        Ok(replans.iter().map(|replan| data.replan(replan)).collect())
+    }
+
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
         Ok(self.data().claim(&request))
     }
@@ -190,10 +222,22 @@ impl Store for MemoryStore {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        switch: TaskSwitch,
+        next_fire: Option<Timestamp>,
         _by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().create_task(code, definition, now))
+        Ok(self.data().create_task(code, definition, switch, next_fire, now))
+    }
+
+    async fn declare_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        Ok(self.data().declare_task(code, definition, next_fire, now))
     }
 
     async fn update_task(
@@ -201,14 +245,22 @@ impl Store for MemoryStore {
         code: TaskCode,
         version: i64,
         definition: TaskDefinition,
+        next_fire: NextFireChange,
         _by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().update_task(&code, version, definition, now))
+        Ok(self.data().update_task(&code, version, definition, next_fire, now))
     }
 
-    async fn switch_task(&self, code: TaskCode, enabled: bool, _by: String, now: Timestamp) -> Result<TaskChange> {
-        Ok(self.data().switch_task(&code, enabled, now))
+    async fn switch_task(
+        &self,
+        code: TaskCode,
+        to: TaskSwitch,
+        next_fire: Option<Timestamp>,
+        _by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        Ok(self.data().switch_task(&code, to, next_fire, now))
     }
 
     async fn delete_task(
@@ -219,6 +271,28 @@ impl Store for MemoryStore {
         _now: Timestamp,
     ) -> Result<TaskChange> {
         Ok(self.data().delete_task(&code, version))
+    }
+
+    async fn calendars(&self) -> Result<Vec<Calendar>> {
+        Ok(self.data().calendars.values().cloned().collect())
+    }
+
+    async fn put_calendar(&self, calendar: Calendar, _by: String, _now: Timestamp) -> Result<()> {
+        self.data().calendars.insert(calendar.name.clone(), calendar);
+        Ok(())
+    }
+
+    async fn delete_calendar(&self, name: CalendarName, _by: String, _now: Timestamp) -> Result<bool> {
+        Ok(self.data().calendars.remove(&name).is_some())
+    }
+
+    async fn press(&self, press: Press) -> Result<Pressed> {
+        Ok(self.data().press(&press))
+    }
+
+    async fn answer_press(&self, request_id: String, answer: Option<String>) -> Result<()> {
+        self.data().answer_press(&request_id, answer);
+        Ok(())
     }
 
     async fn pools(&self) -> Result<Vec<PoolSettings>> {

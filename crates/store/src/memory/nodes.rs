@@ -28,10 +28,9 @@ impl Data {
         let mut taken_over = TakenOver::default();
         let others = |queued: &Queued| queued.owner.is_some_and(|owner| owner != node.incarnation);
         let started = self.held(QueueState::Started, others);
-        for held in self.held(QueueState::Claimed, others) {
-            self.release(held, true);
-            taken_over.released += 1;
-        }
+        let claimed = self.held(QueueState::Claimed, others);
+        self.release(&claimed, |_| true);
+        taken_over.released = claimed.len() as u64;
         for held in started {
             match self.end_orphan(held, NodeEnd::Crash, now) {
                 Next::Final { .. } => taken_over.dead += 1,
@@ -55,10 +54,8 @@ impl Data {
     pub(super) fn leave(&mut self, incarnation: Incarnation, now: Timestamp) {
         let own = |queued: &Queued| queued.owner == Some(incarnation);
         let started = self.held(QueueState::Started, own);
-        for held in self.held(QueueState::Claimed, own) {
-            let suspect = self.queue[&held.id].suspect;
-            self.release(held, suspect);
-        }
+        let claimed = self.held(QueueState::Claimed, own);
+        self.release(&claimed, |queued| queued.suspect);
         for held in started {
             self.end_orphan(held, NodeEnd::Leave, now);
         }
@@ -73,9 +70,16 @@ impl Data {
         rows.map(|(id, queued)| Held { id: *id, fence: queued.fence }).collect()
     }
 
-    fn release(&mut self, held: Held, suspect: bool) {
-        let queued = self.queue.get_mut(&held.id).expect("it was found in the queue under this lock");
-        (queued.owner, queued.state, queued.suspect) = (None, QueueState::Queued, suspect);
+    fn release(&mut self, claimed: &[Held], is_suspect: impl Fn(&Queued) -> bool) {
+        for held in claimed {
+            let queued = self.queue.get_mut(&held.id).expect("it was found in the queue under this lock");
+            let suspect = is_suspect(queued);
+            (queued.owner, queued.state, queued.suspect) = (None, QueueState::Queued, suspect);
+        }
+        for held in claimed {
+            let queued = self.queue[&held.id].clone();
+            self.release_lane(&queued.task, queued.lane.as_ref());
+        }
     }
 
     fn end_orphan(&mut self, held: Held, end: NodeEnd, now: Timestamp) -> Next {
@@ -91,6 +95,8 @@ impl Data {
             node: attempt.map_or(NODE_NUMBER, |attempt| attempt.node),
             start_time: job.start_time.unwrap_or_default(),
             live_key: job.biz_id.clone().filter(|_| record.unique == Unique::Live),
+            lane: self.queue[&held.id].lane.clone(),
+            trigger: job.trigger,
             facts: rules::facts(job.retry_count, job.max_retry, job.lost_count, rules),
         };
         let settlement = orphan.settlement(end, now);

@@ -1,8 +1,10 @@
 //! The invariants that can be seen in the maps.
 
-use mainspring_model::{AttemptStatus, JobStatus, QueueState, Unique, limits};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Data;
+use mainspring_model::{AttemptStatus, Job, JobStatus, QueueState, TaskCode, Timestamp, Trigger, Unique, limits};
+
+use super::{Data, Queued};
 use crate::Violation;
 
 impl Data {
@@ -32,7 +34,7 @@ impl Data {
             check(newest <= fence, "INV-5", format!("job {id} has fence {fence}, its attempts reach {newest}"));
             check(job.lost_count <= limits::LOST_COUNT_MAX, "INV-18", format!("job {id} was lost too often"));
             if matches!(job.status, JobStatus::Failed | JobStatus::Timeout) {
-                let told = self.alerts.iter().any(|alert| alert.job == *id && alert.kind == "JOB_FAILED");
+                let told = self.alerts.iter().any(|alert| alert.job == Some(*id) && alert.kind == "JOB_FAILED");
                 check(told && self.dead.contains_key(id), "INV-27", format!("job {id} failed and nobody is told"));
             }
         }
@@ -49,7 +51,42 @@ impl Data {
             check(held, "INV-9", format!("attempt {}-{} is RUNNING, and nobody holds it", attempt.job, attempt.fence));
         }
         found.extend(self.reopened_without_audit());
+        found.extend(self.doubled_fires());
+        found.extend(self.stuck_lanes());
         found
+    }
+
+    /// A fire time has one record, whether it was run or skipped.
+    fn doubled_fires(&self) -> Vec<Violation> {
+        let mut counts: BTreeMap<(&TaskCode, Timestamp), u32> = BTreeMap::new();
+        let fired = |job: &&Job| matches!(job.trigger, Trigger::Cron | Trigger::Misfire);
+        for job in self.records.values().map(|record| &record.job).filter(fired) {
+            if let Some(fires) = job.fires {
+                *counts.entry((&job.task, fires.last)).or_default() += 1;
+            }
+        }
+        let doubled = counts.into_iter().filter(|(_, count)| *count > 1);
+        doubled
+            .map(|((task, time), count)| Violation {
+                invariant: "INV-13",
+                detail: format!("fire time {time} of task {task} has {count} records"),
+            })
+            .collect()
+    }
+
+    /// Who waits for a place waits for the end of somebody, or for one who goes before.
+    fn stuck_lanes(&self) -> impl Iterator<Item = Violation> {
+        let key = |queued: &Queued| queued.lane.as_ref().map(|lane| (queued.task.clone(), lane.key.clone()));
+        let goes_on = |queued: &&Queued| !matches!(queued.state, QueueState::Parked | QueueState::Limited);
+        let moving: BTreeSet<_> = self.queue.values().filter(goes_on).filter_map(key).collect();
+        let limited = self.queue.iter().filter(|(_, queued)| queued.state == QueueState::Limited);
+        limited.filter(move |(_, queued)| key(queued).is_none_or(|lane| !moving.contains(&lane))).map(|(id, queued)| {
+            let task = &queued.task;
+            Violation {
+                invariant: "LANE",
+                detail: format!("job {id} of task {task} waits for its lane, which is empty"),
+            }
+        })
     }
 
     /// A job that a person took up has the audit row of it.

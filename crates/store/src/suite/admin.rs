@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use mainspring_model::decide::{Budget, Decision, Next};
 use mainspring_model::job::{DeadCause, QueueState};
 use mainspring_model::operations::{JobOperation, on_job};
+use mainspring_model::schedule::{Every, Rhythm};
 use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskKind, TaskSwitch};
 use mainspring_model::{
-    AttemptStatus, Fence, JobId, JobStatus, PoolName, Priority, RetryRule, Task, TaskDefinition, Unique,
+    AttemptStatus, CalendarName, Fence, JobId, JobStatus, PoolName, Priority, RetryRule, Span, Task, TaskDefinition,
+    Unique,
 };
 
 use super::World;
 use super::world::{
     NODE, T0, TASK, again, at, definition, done, failed, held, keyed, new_job, operate, settlement, task,
 };
-use crate::{Claim, GiveBack, NewJob, Operated, PoolSettings, Settled, TaskChange, WhenFull};
+use crate::{Claim, GiveBack, NewJob, NextFireChange, Operated, PoolSettings, Settled, TaskChange, WhenFull};
 
 fn full_definition() -> TaskDefinition {
     TaskDefinition {
@@ -28,7 +30,14 @@ fn full_definition() -> TaskDefinition {
         pool: PoolName::stored("mail"),
         priority: Priority::Critical,
         overlap: Overlap::QueueOne,
+        every: Some(Every { span: Span::from_ms(5_000), rhythm: Rhythm::FixedDelay }),
+        start_at: Some(at(1)),
+        end_at: Some(at(2)),
+        calendar: Some(CalendarName::stored("cn")),
         max_running: Some(4),
+        concurrency_key: Some("/tenant".to_owned()),
+        rate_limit: Some("100/1m".parse().expect("a rate")),
+        start_deadline_seconds: Some(60),
         misfire: Misfire::Skip,
         misfire_grace_seconds: 61,
         max_catchup: 11,
@@ -45,11 +54,12 @@ async fn stored_task(world: &World, code: &str) -> Task {
 }
 
 async fn edit(world: &World, version: i64, definition: TaskDefinition) -> TaskChange {
-    world.store.update_task(task(TASK), version, definition, "bob".to_owned(), at(9)).await.expect("answers")
+    let (by, keep) = ("bob".to_owned(), NextFireChange::Keep);
+    world.store.update_task(task(TASK), version, definition, keep, by, at(9)).await.expect("answers")
 }
 
-async fn switch(world: &World, enabled: bool) -> TaskChange {
-    world.store.switch_task(task(TASK), enabled, "bob".to_owned(), at(9)).await.expect("answers")
+async fn switch(world: &World, to: TaskSwitch) -> TaskChange {
+    world.store.switch_task(task(TASK), to, None, "bob".to_owned(), at(9)).await.expect("answers")
 }
 
 pub async fn a_task_is_kept_as_it_was_defined(world: &World) {
@@ -62,7 +72,9 @@ pub async fn a_task_is_kept_as_it_was_defined(world: &World) {
 }
 
 pub async fn a_taken_code_is_in_the_way(world: &World) {
-    let create = |definition, now| world.store.create_task(task(TASK), definition, "bob".to_owned(), now);
+    let create = |definition, now| {
+        world.store.create_task(task(TASK), definition, TaskSwitch::Enabled, None, "bob".to_owned(), now)
+    };
     let stored = stored_task(world, TASK).await;
     assert_eq!(create(full_definition(), T0).await.expect("answers"), TaskChange::InTheWay(stored.clone()));
     assert_eq!(create(definition(), at(1)).await.expect("answers"), TaskChange::InTheWay(stored.clone()));
@@ -74,7 +86,8 @@ pub async fn an_edit_needs_the_version_that_was_read(world: &World) {
     assert_eq!((changed.version, changed.update_time, &changed.definition), (2, at(9), &full_definition()));
     assert_eq!(edit(world, 1, definition()).await, TaskChange::Conflict(changed.clone()));
     assert_eq!(stored_task(world, TASK).await, changed);
-    let missing = world.store.update_task(task("none"), 1, definition(), "bob".to_owned(), T0).await;
+    let keep = NextFireChange::Keep;
+    let missing = world.store.update_task(task("none"), 1, definition(), keep, "bob".to_owned(), T0).await;
     assert_eq!(missing.expect("answers"), TaskChange::Missing);
 }
 
@@ -85,16 +98,16 @@ pub async fn a_repeated_edit_is_known(world: &World) {
 
 pub async fn a_switch_wins_over_edits_and_is_idempotent(world: &World) {
     edit(world, 1, full_definition()).await;
-    let off = switch(world, false).await;
+    let off = switch(world, TaskSwitch::Disabled).await;
     let TaskChange::Written(task_off) = &off else { panic!("{off:?}") };
     assert_eq!(
         (task_off.switch, task_off.version, &task_off.definition),
         (TaskSwitch::Disabled, 3, &full_definition())
     );
-    assert_eq!(switch(world, false).await, off);
-    let TaskChange::Written(on) = switch(world, true).await else { panic!("it is there") };
+    assert_eq!(switch(world, TaskSwitch::Disabled).await, off);
+    let TaskChange::Written(on) = switch(world, TaskSwitch::Enabled).await else { panic!("it is there") };
     assert_eq!((on.switch, on.version), (TaskSwitch::Enabled, 4));
-    let missing = world.store.switch_task(task("none"), true, "bob".to_owned(), T0).await;
+    let missing = world.store.switch_task(task("none"), TaskSwitch::Enabled, None, "bob".to_owned(), T0).await;
     assert_eq!(missing.expect("answers"), TaskChange::Missing);
 }
 
@@ -117,6 +130,7 @@ pub async fn pools_are_kept(world: &World) {
         queue_capacity: 10,
         paused: concurrency == 2,
         when_full,
+        rate_limit: (concurrency == 3).then(|| "10/1s".parse().expect("a rate")),
     };
     for settings in [pool("b", 1, WhenFull::Reject), pool("a", 2, WhenFull::CallerRuns), pool("b", 3, WhenFull::Wait)] {
         world.store.put_pool(settings, "ann".to_owned(), T0).await.expect("writes");

@@ -60,7 +60,7 @@ pub async fn pools_are_apart(world: &World) {
     let pool = PoolName::stored("mail");
     world.stored(vec![new_job(1), NewJob { pool: pool.clone(), ..new_job(2) }]).await;
     let rooms = vec![PoolRoom { pool: pool.clone(), jobs_max: 10 }];
-    let claimed = world.store.claim(ClaimRequest { owner: NODE, due_until: T0, rooms }).await.expect("claims");
+    let claimed = world.store.claim(ClaimRequest { owner: NODE, now: T0, due_until: T0, rooms }).await.expect("claims");
     assert_eq!((ids(&claimed), claimed.next_due), (vec![2], vec![(pool, None)]));
 }
 

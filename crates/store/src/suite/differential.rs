@@ -5,6 +5,7 @@
 use mainspring_model::decide::{Budget, Decision, Next};
 use mainspring_model::job::DeadCause;
 use mainspring_model::operations::JobOperation;
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
     AttemptStatus, BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, Timestamp, Unique,
 };
@@ -108,7 +109,7 @@ impl Pair<'_> {
         if self.dice.bool() {
             rooms.push(PoolRoom { pool: PoolName::stored("slow"), jobs_max: self.dice.u32(1..4) });
         }
-        let request = ClaimRequest { owner: self.node, due_until: self.now, rooms };
+        let request = ClaimRequest { owner: self.node, now: self.now, due_until: self.now, rooms };
         let claimed = both!(self, context, |store| store.claim(request.clone()));
         self.claims.extend(claimed.jobs);
     }
@@ -187,13 +188,27 @@ impl Pair<'_> {
                     code.clone(),
                     version,
                     definition(),
+                    crate::NextFireChange::Keep,
                     by.clone(),
                     now
                 )));
             }
             1 => drop(both!(self, context, |store| store.delete_task(code.clone(), None, by.clone(), now))),
-            2 => drop(both!(self, context, |store| store.create_task(code.clone(), definition(), by.clone(), now))),
-            _ => drop(both!(self, context, |store| store.switch_task(code.clone(), true, by.clone(), now))),
+            2 => drop(both!(self, context, |store| store.create_task(
+                code.clone(),
+                definition(),
+                TaskSwitch::Enabled,
+                None,
+                by.clone(),
+                now
+            ))),
+            _ => drop(both!(self, context, |store| store.switch_task(
+                code.clone(),
+                TaskSwitch::Enabled,
+                None,
+                by.clone(),
+                now
+            ))),
         }
     }
 

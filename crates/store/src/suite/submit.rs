@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use mainspring_model::job::QueueState;
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{BizId, Code, Fence, JobId, JobStatus, Unique};
 
 use super::World;
-use super::world::{NODE, T0, TASK, at, definition, done, held, keyed, new_job, settlement, task};
+use super::world::{NODE, T0, TASK, at, definition, done, held, keyed, new_job, settlement, stored, task};
 use crate::{Claim, NewJob, Submitted};
 
 pub async fn a_job_is_stored_as_it_was_given(world: &World) {
@@ -28,12 +29,8 @@ fn duplicate_of(id: i64, status: JobStatus, payload_differs: bool) -> Submitted 
 pub async fn a_second_job_with_the_same_key_is_a_duplicate(world: &World) {
     let same = |id, payload: &str| NewJob { payload: Some(Arc::from(payload)), ..keyed(id, "k", Unique::Always) };
     let answers = world.submit(vec![same(1, "1"), same(2, "1"), same(3, "2"), keyed(4, "other", Unique::Always)]).await;
-    let expect = [
-        Submitted::Stored,
-        duplicate_of(1, JobStatus::Pending, false),
-        duplicate_of(1, JobStatus::Pending, true),
-        Submitted::Stored,
-    ];
+    let expect =
+        [stored(), duplicate_of(1, JobStatus::Pending, false), duplicate_of(1, JobStatus::Pending, true), stored()];
     assert_eq!(answers, expect);
     assert_eq!(world.store.job(JobId(2)).await.expect("reads"), None);
     let first = world.job(1).await;
@@ -80,7 +77,7 @@ pub async fn a_repeated_submit_answers_stored(world: &World) {
 
 pub async fn a_bad_row_stops_no_other(world: &World) {
     world.create("off", definition()).await;
-    world.store.switch_task(task("off"), false, "ann".to_owned(), T0).await.expect("switches");
+    world.store.switch_task(task("off"), TaskSwitch::Disabled, None, "ann".to_owned(), T0).await.expect("switches");
     let of = |id, code: &str| NewJob { task: task(code), ..new_job(id) };
     let answers = world.submit(vec![of(1, TASK), of(2, "nobody"), of(3, "off"), of(4, TASK)]).await;
     let codes: Vec<Option<Code>> = answers
@@ -96,9 +93,9 @@ pub async fn a_bad_row_stops_no_other(world: &World) {
 
 pub async fn a_repeat_after_the_task_was_disabled_is_still_stored(world: &World) {
     world.stored(vec![new_job(1)]).await;
-    world.store.switch_task(task(TASK), false, "ann".to_owned(), T0).await.expect("switches");
+    world.store.switch_task(task(TASK), TaskSwitch::Disabled, None, "ann".to_owned(), T0).await.expect("switches");
     let answers = world.submit(vec![new_job(1), new_job(2)]).await;
-    assert_eq!(answers[0], Submitted::Stored);
+    assert_eq!(answers[0], stored());
     assert!(matches!(answers[1], Submitted::Refused(_)), "{answers:?}");
 }
 
@@ -114,7 +111,10 @@ pub async fn a_big_payload_comes_back_whole(world: &World) {
 }
 
 pub async fn a_fresh_job_is_claimed_by_its_own_insert(world: &World) {
-    world.stored(vec![NewJob { claim: true, biz_id: Some(BizId::stored("k")), ..new_job(1) }]).await;
+    let new = NewJob { claim: true, biz_id: Some(BizId::stored("k")), ..new_job(1) };
+    let claimed = Submitted::Stored { claimed: true, replaced: Vec::new() };
+    assert_eq!(world.submit(vec![new.clone()]).await, [claimed.clone()]);
+    assert_eq!(world.submit(vec![new]).await, [claimed], "a repetition is told as well");
     let job = world.job(1).await;
     let entry = job.queue.expect("it is in the queue");
     assert_eq!((entry.state, entry.owner, job.fence), (QueueState::Claimed, Some(NODE), Fence(1)));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mainspring_model::decide::{Budget, Decision, Next};
-use mainspring_model::job::{DeadCause, QueueState};
+use mainspring_model::job::{DeadCause, OnLive, QueueState};
 use mainspring_model::operations::JobOperation;
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
     Attempt, AttemptId, AttemptStatus, BizId, HandlerName, Incarnation, Job, JobId, JobStatus, PoolName, Priority,
     TaskCode, TaskDefinition, Timestamp, Trigger, Unique,
@@ -87,7 +88,16 @@ impl World {
     }
 
     pub(crate) async fn create(&self, code: &str, definition: TaskDefinition) {
-        let change = self.store.create_task(task(code), definition, "ann".to_owned(), T0).await.expect("creates");
+        self.create_firing(code, definition, None).await;
+    }
+
+    pub(crate) async fn create_firing(&self, code: &str, definition: TaskDefinition, next_fire: Option<Timestamp>) {
+        let by = "ann".to_owned();
+        let change = self
+            .store
+            .create_task(task(code), definition, TaskSwitch::Enabled, next_fire, by, T0)
+            .await
+            .expect("creates");
         assert!(matches!(change, TaskChange::Written(_)), "{change:?}");
     }
 
@@ -103,7 +113,7 @@ impl World {
     /// Stores jobs and insists on it.
     pub(crate) async fn stored(&self, jobs: Vec<NewJob>) {
         let answers = self.submit(jobs).await;
-        assert!(answers.iter().all(|answer| *answer == Submitted::Stored), "{answers:?}");
+        assert!(answers.iter().all(|answer| matches!(answer, Submitted::Stored { .. })), "{answers:?}");
     }
 
     pub(crate) async fn claim(&self, jobs_max: u32, due_until: Timestamp) -> Claimed {
@@ -111,8 +121,11 @@ impl World {
     }
 
     pub(crate) async fn claim_as(&self, owner: Incarnation, jobs_max: u32, due_until: Timestamp) -> Claimed {
-        let rooms = vec![PoolRoom { pool: PoolName::default_pool(), jobs_max }];
-        self.store.claim(ClaimRequest { owner, due_until, rooms }).await.expect("claims")
+        self.claim_by(claim_request(owner, jobs_max, due_until, due_until)).await
+    }
+
+    pub(crate) async fn claim_by(&self, request: ClaimRequest) -> Claimed {
+        self.store.claim(request).await.expect("claims")
     }
 
     /// A stored and claimed job.
@@ -178,10 +191,22 @@ pub(crate) fn new_job(id: i64) -> NewJob {
         timeout_ms: Some(5_000),
         pool: PoolName::default_pool(),
         trigger: Trigger::Submit,
-        fire_time: None,
+        fires: None,
         create_time: T0,
         claim: false,
+        on_live: OnLive::Join,
+        concurrency_key: None,
+        serial: false,
     }
+}
+
+pub(crate) fn stored() -> Submitted {
+    Submitted::Stored { claimed: false, replaced: Vec::new() }
+}
+
+/// Of the default pool.
+pub(crate) fn claim_request(owner: Incarnation, jobs_max: u32, due_until: Timestamp, now: Timestamp) -> ClaimRequest {
+    ClaimRequest { owner, now, due_until, rooms: vec![PoolRoom { pool: PoolName::default_pool(), jobs_max }] }
 }
 
 pub(crate) fn keyed(id: i64, biz_id: &str, unique: Unique) -> NewJob {
@@ -207,6 +232,8 @@ pub(crate) fn settlement(claim: &Claim, decision: Decision) -> Settlement {
         decision,
         live_key: claim.biz_id.clone().filter(|_| claim.unique == Unique::Live),
         start_written: false,
+        lane: claim.lane.clone(),
+        trigger: claim.trigger,
     }
 }
 
