@@ -9,6 +9,9 @@ use crate::ids::CalendarName;
 use crate::limits;
 use crate::refused::{Complaints, Refused};
 
+/// A civil date.
+pub use jiff::civil::Date as Day;
+
 /// A named list of dates, civil ones: a task reads them in its own time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {

@@ -114,6 +114,13 @@ pub struct Press {
     pub request_id: Option<String>,
 }
 
+/// What was done leaves nothing to show, and it was done before.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Repeated {
+    #[schema(example = true)]
+    pub duplicate: bool,
+}
+
 pub(crate) type Allowed = Vec<&'static str>;
 pub(crate) type DeniedBy = BTreeMap<&'static str, &'static str>;
 
