@@ -62,7 +62,8 @@ pub fn days(text: &str) -> Result<Vec<Date>, Refused> {
     if first > last {
         return Err(Refused::field("days", "OUT_OF_RANGE", format!("`{shown}` ends before it begins")));
     }
-    let all: Vec<Date> = first.series(1.day()).take_while(|day| *day <= last).take(limits::CALENDAR_DAYS_MAX + 1).collect();
+    let all: Vec<Date> =
+        first.series(1.day()).take_while(|day| *day <= last).take(limits::CALENDAR_DAYS_MAX + 1).collect();
     if all.len() > limits::CALENDAR_DAYS_MAX {
         let detail = format!("`{shown}` has more than {} days", limits::CALENDAR_DAYS_MAX);
         return Err(Refused::field("days", "TOO_MANY", detail));

@@ -33,11 +33,11 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use api::{
-    apply, attempts, batch, calendars, dead_jobs, fires, health, jobs, nodes, operations, output, pools, submit, switch,
-    tasks, trigger,
-};
 pub use api::apply::{Declared, declared};
+use api::{
+    apply, attempts, batch, calendars, dead_jobs, fires, health, jobs, nodes, operations, output, pools, submit,
+    switch, tasks, trigger,
+};
 pub use guard::guard;
 pub use openapi::document;
 pub use problem::Problem;

@@ -140,11 +140,8 @@ impl Button {
         let (engine, clock) = (&self.state.engine, self.state.engine.clock());
         let end = clock.monotonic() + limits::PRESS_WAIT;
         loop {
-            let press = Press {
-                request_id: self.request_id.clone(),
-                operation: self.operation.clone(),
-                now: clock.now(),
-            };
+            let press =
+                Press { request_id: self.request_id.clone(), operation: self.operation.clone(), now: clock.now() };
             match engine.store().press(press).await? {
                 Pressed::First => return Ok(None),
                 Pressed::Again { answer } => return self.read(&answer).map(Some),
@@ -202,7 +199,11 @@ mod tests {
     #[test]
     fn an_answer_gets_its_mark_and_stays_as_it_is() {
         let check = |object: &str, expect: &str| {
-            assert_eq!(marked(object, true).map(|body| body.get().to_owned()).ok().as_deref(), Some(expect), "{object}");
+            assert_eq!(
+                marked(object, true).map(|body| body.get().to_owned()).ok().as_deref(),
+                Some(expect),
+                "{object}"
+            );
         };
         check("{}", r#"{"duplicate":true}"#);
         check(r#"{"a":1.0}"#, r#"{"a":1.0,"duplicate":true}"#);

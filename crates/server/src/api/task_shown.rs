@@ -89,7 +89,12 @@ fn span(ms: i64) -> Span {
 }
 
 /// What the writer of `yours` is told when somebody else was first: both sides.
-pub(crate) async fn told_of_conflict(engine: &Engine, code: &TaskCode, yours: &TaskDefinition, error: Error) -> Problem {
+pub(crate) async fn told_of_conflict(
+    engine: &Engine,
+    code: &TaskCode,
+    yours: &TaskDefinition,
+    error: Error,
+) -> Problem {
     let is_conflict = matches!(&error, Error::Refused(refused) if refused.code == Code::VersionConflict);
     let problem = Problem::from(error);
     let Ok(stored) = engine.task(code).await else { return problem };
@@ -157,7 +162,9 @@ fn same_json(left: &str, right: &str) -> bool {
     if left == right {
         return true;
     }
-    if let (Ok(left), Ok(right)) = (serde_json::from_str::<Members<'_>>(left), serde_json::from_str::<Members<'_>>(right)) {
+    if let (Ok(left), Ok(right)) =
+        (serde_json::from_str::<Members<'_>>(left), serde_json::from_str::<Members<'_>>(right))
+    {
         let same = |((a, left), (b, right)): ((&String, &&RawValue), (&String, &&RawValue))| {
             a == b && same_json(left.get(), right.get())
         };
@@ -180,7 +187,8 @@ mod tests {
 
     #[test]
     fn json_is_compared_by_what_it_says() {
-        let check = |left: &str, right: &str, expect: bool| assert_eq!(same_json(left, right), expect, "{left} {right}");
+        let check =
+            |left: &str, right: &str, expect: bool| assert_eq!(same_json(left, right), expect, "{left} {right}");
         check(r#"{"a": 1, "b": [true, null]}"#, r#"{"b":[true,null],"a":1}"#, true);
         check(r#"{"a":1}"#, r#"{"a":1,"b":2}"#, false);
         check(r#"{"a":"\u0061"}"#, r#"{"a":"a"}"#, true);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mainspring_model::lifecycle::TaskState;
-use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskKind};
 use mainspring_model::schedule::Rhythm;
+use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskKind};
 use mainspring_model::{CalendarName, HandlerName, JobId, PoolName, Priority, RateLimit, Span, TaskCode, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
