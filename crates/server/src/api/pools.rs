@@ -76,6 +76,7 @@ pub(crate) async fn put_pool(
             queue_capacity: POOL_QUEUE_DEFAULT,
             paused: false,
             when_full: WhenFull::Spill,
+            rate_limit: None,
         },
         |pool| pool.settings,
     );

@@ -118,6 +118,7 @@ pub(crate) async fn house_with(settings: Settings) -> House {
         queue_capacity: 1,
         paused: true,
         when_full: WhenFull::Reject,
+        rate_limit: None,
     };
     let waiting = TaskDefinition { pool: paused.name.clone(), ..TaskDefinition::new("waiting", name("test.done")) };
     builder = builder.pool(paused).declare("waiting".parse().unwrap(), waiting);
