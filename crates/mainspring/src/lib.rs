@@ -46,6 +46,7 @@ pub use handler::{blocking_handler, handler};
 
 pub use mainspring_engine::execute;
 pub use mainspring_engine::{Act, Backfilled, Context, Engine, Error, Handler, Health, PoolView, Receipt, StopReport};
+pub use mainspring_model::Clock;
 pub use mainspring_model::job::{Fires, SkipReason};
 pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::schedule::{Every, Rhythm};
