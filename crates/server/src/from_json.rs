@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use mainspring_model::{
-    BizId, CalendarName, HandlerName, PoolName, Priority, RateLimit, Refused, Span, TaskCode, Timestamp, Unique,
+    BizId, CalendarName, HandlerName, PoolName, Priority, RateLimit, Refused, Span, TaskCode, Timestamp, Unique, cron,
     schedule, task,
 };
 use serde_json::value::RawValue;
@@ -63,6 +63,7 @@ read_as_text!(
     CalendarName,
     RateLimit,
     schedule::Rhythm,
+    cron::Start,
     task::TaskKind,
     task::FailStrategy,
     task::Overlap,

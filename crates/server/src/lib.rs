@@ -35,7 +35,7 @@ use utoipa_axum::routes;
 
 pub use api::apply::{Declared, declared};
 use api::{
-    apply, attempts, batch, calendars, dead_jobs, fires, health, jobs, nodes, operations, output, pools, submit,
+    apply, attempts, batch, calendars, cron, dead_jobs, fires, health, jobs, nodes, operations, output, pools, submit,
     switch, tasks, trigger,
 };
 pub use guard::guard;
@@ -73,7 +73,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(pools::list_pools))
         .routes(routes!(pools::show_pool, pools::put_pool))
         .routes(routes!(nodes::list_nodes))
-        .routes(routes!(nodes::list_handlers));
+        .routes(routes!(nodes::list_handlers))
+        .routes(routes!(cron::preview_cron));
     OpenApiRouter::with_openapi(openapi::Document::openapi())
         .nest("/api/v1", v1)
         .routes(routes!(health::healthz))

@@ -28,6 +28,7 @@ use crate::{docs_page, wire};
         (name = "calendars", description = "Days on which schedules rest, and make-up working days"),
         (name = "pools", description = "Bounded execution slots"),
         (name = "nodes", description = "Running engines and their handlers"),
+        (name = "cron", description = "Expressions, tried out before they are saved"),
         (name = "system", description = "For supervisors and load balancers")
     )
 )]

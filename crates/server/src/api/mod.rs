@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod attempts;
 pub(crate) mod batch;
 pub(crate) mod calendars;
+pub(crate) mod cron;
 pub(crate) mod dead_jobs;
 pub(crate) mod fires;
 pub(crate) mod health;

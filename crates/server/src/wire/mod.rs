@@ -4,6 +4,7 @@
 //! are their description, and a test holds both against each other.
 
 mod calendars;
+mod cron;
 mod jobs;
 mod queries;
 mod schedules;
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 pub use calendars::*;
+pub use cron::*;
 pub use jobs::*;
 pub use queries::*;
 pub use schedules::*;

@@ -3,6 +3,7 @@
 
 mod apply;
 mod calendars;
+mod cron;
 mod document;
 mod house;
 mod input;
