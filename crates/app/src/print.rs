@@ -76,10 +76,11 @@ fn heading(field: &str) -> String {
     words
 }
 
-fn cell(value: &Value) -> String {
+pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => harmless(text),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
             harmless(&items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
         }
@@ -88,7 +89,7 @@ fn cell(value: &Value) -> String {
 }
 
 /// Stored text may hold sequences that a terminal obeys: they are shown, not sent.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
         c if c.is_control() => c.escape_unicode().to_string(),
