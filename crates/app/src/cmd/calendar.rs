@@ -80,7 +80,8 @@ fn days_of(text: &str) -> Result<Map<String, Value>, String> {
         return serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
     }
     if text.lines().any(|line| line.split('#').next().unwrap_or_default().contains('=')) {
-        let table: Table = toml::from_str(text).map_err(|error| format!("it is not TOML: {}", error.to_string().trim()))?;
+        let table: Table =
+            toml::from_str(text).map_err(|error| format!("it is not TOML: {}", error.to_string().trim()))?;
         return Ok(table.into_iter().map(|(name, value)| (name, task_file::json_of(value))).collect());
     }
     let (mut excluded, mut working) = (Vec::new(), Vec::new());

@@ -13,8 +13,7 @@ use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
 
-const COLUMNS: [&str; 9] =
-    ["code", "name", "type", "schedule", "handler", "status", "nextFireTime", "pool", "running"];
+const COLUMNS: [&str; 9] = ["code", "name", "type", "schedule", "handler", "status", "nextFireTime", "pool", "running"];
 const FIELDS: [&str; 34] = [
     "code",
     "name",
@@ -190,7 +189,10 @@ async fn edit(args: TaskEdit, client: &Client, format: Format) -> Result<(), Fai
         body.insert("handler".to_owned(), handler.into());
     }
     if body.is_empty() {
-        return Err(Failure::refused(format!("nothing is said to be changed: `mainspring task edit {} --help`", args.code)));
+        return Err(Failure::refused(format!(
+            "nothing is said to be changed: `mainspring task edit {} --help`",
+            args.code
+        )));
     }
     for (said, other) in [("every", "cronExpression"), ("cronExpression", "every")] {
         if body.get(said).is_some_and(Value::is_string) {
