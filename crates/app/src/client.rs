@@ -121,6 +121,9 @@ impl Client {
 fn refused(status: u16, problem: Value) -> Failure {
     let text = |field: &str| problem.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut message = format!("{} ({})", text("detail"), text("code"));
+    if let Some(position) = problem.get("position").and_then(Value::as_u64) {
+        message.push_str(&format!(" at column {position}"));
+    }
     for error in problem.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
         let (field, detail) = (error["field"].as_str(), error["detail"].as_str());
         message.push_str(&format!("\n  {}: {}", field.unwrap_or_default(), detail.unwrap_or_default()));

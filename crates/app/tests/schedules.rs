@@ -63,7 +63,10 @@ fn what_is_wrong_with_a_schedule_is_said() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_says(&text(&output.stderr), said);
     };
-    check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "0 25 * * *"], &["CRON_INVALID", "the hour is 0 to 23"]);
+    check(
+        &["task", "create", "x", "--handler", "probe.ok", "--cron", "0 25 * * *"],
+        &["CRON_INVALID", "the hour is 0 to 23"],
+    );
     check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "0 0 30 2 *"], &["CRON_NEVER_FIRES"]);
     check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "@daily", "--every", "1s"], &["cannot be used"]);
     check(&["task", "edit", "t"], &["nothing is said to be changed"]);

@@ -1,5 +1,6 @@
 //! When a task fires next, and fire times of the past.
 
+use mainspring_model::calendar::day;
 use serde_json::Value;
 
 use crate::args::Format;
@@ -25,8 +26,14 @@ fn told(fires: &Value) -> String {
         (_, true) => "no fire time is known".to_owned(),
         (_, false) => format!("next fires ({})", text("timeZone")),
     };
-    let lines = times.iter().filter_map(Value::as_str).map(|time| format!("  {time}\n"));
+    let lines = times.iter().filter_map(Value::as_str).map(|time| format!("  {}{time}\n", weekday(time)));
     format!("{heading}\n{}", lines.collect::<String>())
+}
+
+/// People plan by it.
+fn weekday(time: &str) -> String {
+    let date = time.split('T').next().unwrap_or_default();
+    day(date).map_or_else(|_| String::new(), |day| format!("{:.3} ", format!("{:?}", day.weekday())))
 }
 
 pub(super) async fn backfill(code: &str, body: &Value, client: &Client, format: Format) -> Result<(), Failure> {
@@ -62,7 +69,9 @@ mod tests {
             let fires = json!({"status": status, "timeZone": "UTC", "nextFires": times});
             assert_eq!(told(&fires), expect, "{status}");
         };
-        check("ENABLED", &["a", "b"], "next fires (UTC)\n  a\n  b\n");
+        let (wednesday, thursday) = ("2026-12-02T06:30:00+08:00", "2026-12-03T06:30:00+08:00");
+        let expect = format!("next fires (UTC)\n  Wed {wednesday}\n  Thu {thursday}\n");
+        check("ENABLED", &[wednesday, thursday], &expect);
         check("RUNNING", &[], "no fire time is known\n");
         check("DISABLED", &["a"], "it is disabled; if it were enabled it would fire (UTC)\n  a\n");
         check("COMPLETED", &[], "its schedule has no fire time left\n");

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::print;
 
 const COLUMNS: [&str; 9] = ["code", "name", "type", "schedule", "handler", "status", "nextFireTime", "pool", "running"];
-const FIELDS: [&str; 34] = [
+const FIELDS: [&str; 37] = [
     "code",
     "name",
     "description",
@@ -42,11 +42,14 @@ const FIELDS: [&str; 34] = [
     "timeoutSeconds",
     "failStrategy",
     "retryCount",
+    "retryBase",
+    "retryCap",
     "pool",
     "priority",
     "onLost",
     "owner",
     "tags",
+    "nextFireTime",
     "prevFireTime",
     "lastJob",
 ];
