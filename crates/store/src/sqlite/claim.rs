@@ -1,75 +1,155 @@
-//! Dispatch: claiming due jobs, giving them back, parking them.
+//! Dispatch: claiming due jobs as far as their lanes and rates admit them, giving them back, parking them.
 
 use std::sync::Arc;
 
 use mainspring_model::{
-    BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, QueueState, TaskCode, Timestamp, Trigger, Unique,
+    BizId, Fence, JobId, JobStatus, PoolName, Priority, QueueState, TaskCode, Timestamp, Trigger, Unique,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::decode::{Columns, read_attachment};
 use super::fault::{Fault, Outcome};
+use super::lanes::{self, Admission, Gate};
+use super::rates::{self, Ring};
 use super::sql;
-use crate::rules::{PRIORITIES, split};
+use crate::rules::{CLAIM_ROUNDS_MAX, PRIORITIES, split, start_of};
 use crate::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom};
 
 /// `turn` counts the claims: see `rules::split`.
 pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Outcome<Claimed> {
+    rates::open(conn, request.now)?;
     let mut taker = Taker {
         conn,
-        owner: request.owner,
+        request,
         read: conn.prepare_cached(sql::CLAIM_READ)?,
         claim: conn.prepare_cached(sql::QUEUE_CLAIM)?,
+        gate: Gate::new(conn),
+        jobs: Vec::new(),
     };
-    let mut claimed = Claimed::default();
+    let mut rings = Vec::with_capacity(request.rooms.len());
     for room in &request.rooms {
-        for id in choose(conn, room, request.due_until, turn)? {
-            match taker.take(id) {
-                Ok(claim) => claimed.jobs.push(claim),
-                Err(Fault::Row(reason)) => {
-                    tracing::error!(job = %id, reason, "a job cannot be read and is set aside");
-                    conn.prepare_cached(sql::QUEUE_SET_ASIDE)?.execute([id.0])?;
-                }
-                Err(fault) => return Err(fault),
-            }
+        let ring = Ring::of_pool(conn, &room.pool)?;
+        taker.fill(room, ring.as_ref(), turn)?;
+        rings.push(ring);
+    }
+    let mut claimed = Claimed { jobs: taker.jobs, next_due: Vec::with_capacity(rings.len()) };
+    let opening = rates::next_opening(conn)?;
+    for (room, ring) in request.rooms.iter().zip(rings) {
+        let mut due = earliest_due(conn, &room.pool)?;
+        if let (Some(next), Some(ring)) = (due, ring) {
+            // Not before its rate opens, so that nobody asks in vain.
+            let opens = ring.opens()?.filter(|opens| *opens > start_of(next, request.now));
+            due = Some(opens.unwrap_or(next));
         }
-        claimed.next_due.push((room.pool.clone(), earliest_due(conn, &room.pool)?));
+        claimed.next_due.push((room.pool.clone(), [due, opening].into_iter().flatten().min()));
     }
     Ok(claimed)
 }
 
-fn choose(conn: &Connection, room: &PoolRoom, until: Timestamp, turn: u64) -> Outcome<Vec<JobId>> {
+fn choose(conn: &Connection, pool: &PoolName, jobs_max: u32, until: Timestamp, turn: u64) -> Outcome<Vec<JobId>> {
     let mut due = conn.prepare_cached(sql::QUEUE_DUE)?;
     let mut waiting: [Vec<JobId>; PRIORITIES] = Default::default();
     for (ids, priority) in waiting.iter_mut().zip(Priority::ALL) {
-        let mut rows = due.query(params![room.pool.as_str(), priority.code(), until.as_ms(), room.jobs_max])?;
+        let mut rows = due.query(params![pool.as_str(), priority.code(), until.as_ms(), jobs_max])?;
         while let Some(row) = rows.next()? {
             ids.push(JobId(row.get(0)?));
         }
     }
     let counts = std::array::from_fn(|at| u32::try_from(waiting[at].len()).unwrap_or(u32::MAX));
-    let taken = split(room.jobs_max, counts, turn);
+    let taken = split(jobs_max, counts, turn);
     Ok(waiting.iter().zip(taken).flat_map(|(ids, taken)| ids.iter().take(taken as usize).copied()).collect())
 }
 
 /// Statements are looked up once per claim, not once per job.
-struct Taker<'c> {
+struct Taker<'c, 'r> {
     conn: &'c Connection,
-    owner: Incarnation,
+    request: &'r ClaimRequest,
     read: CachedStatement<'c>,
     claim: CachedStatement<'c>,
+    gate: Gate<'c>,
+    jobs: Vec<Claim>,
 }
 
-impl Taker<'_> {
-    fn take(&mut self, id: JobId) -> Outcome<Claim> {
+/// What became of a chosen job.
+enum Taken {
+    Claimed(Claim),
+    /// It waits elsewhere now, and another one may have its place.
+    SetAside,
+    /// The pool's rate is used up: it stays where it is.
+    PoolClosed,
+}
+
+impl Taker<'_, '_> {
+    /// Chooses again as long as jobs had to be set aside: they must not hide those behind them.
+    fn fill(&mut self, room: &PoolRoom, ring: Option<&Ring<'_>>, turn: u64) -> Outcome<()> {
+        let mut left = room.jobs_max;
+        for _ in 0..CLAIM_ROUNDS_MAX {
+            let mut is_any_set_aside = false;
+            for id in choose(self.conn, &room.pool, left, self.request.due_until, turn)? {
+                match self.take(id, ring) {
+                    Ok(Taken::Claimed(claim)) => {
+                        self.jobs.push(claim);
+                        left -= 1;
+                    }
+                    Ok(Taken::SetAside) => is_any_set_aside = true,
+                    Ok(Taken::PoolClosed) => return Ok(()),
+                    Err(Fault::Row(reason)) => {
+                        tracing::error!(job = %id, reason, "a job cannot be read and is set aside");
+                        self.park(id)?;
+                        is_any_set_aside = true;
+                    }
+                    Err(fault) => return Err(fault),
+                }
+            }
+            if left == 0 || !is_any_set_aside {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, id: JobId, ring: Option<&Ring<'_>>) -> Outcome<Taken> {
         let mut rows = self.read.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
         let (mut claim, attachment) = decode(id, row)?;
+        let start = start_of(claim.due, self.request.now);
+        if let Some(ring) = ring
+            && ring.opens()?.is_some_and(|opens| opens > start)
+        {
+            return Ok(Taken::PoolClosed);
+        }
+        if let Some(lane) = &claim.lane {
+            let state = match self.gate.admit(&claim.task, lane, start)? {
+                Admission::Open => None,
+                Admission::Full => Some(QueueState::Limited),
+                Admission::TooSoon => Some(QueueState::Throttled),
+            };
+            if let Some(state) = state {
+                self.conn.prepare_cached(sql::QUEUE_WAIT)?.execute([id.0, state.code()])?;
+                return Ok(Taken::SetAside);
+            }
+        }
         if let Some(attachment) = attachment {
             claim.payload = Some(read_attachment(self.conn, attachment)?.into());
         }
-        self.claim.execute([id.0, self.owner.0])?;
-        Ok(claim)
+        self.claim.execute([id.0, self.request.owner.0])?;
+        if let Some(lane) = &claim.lane {
+            self.gate.count(&claim.task, lane, start)?;
+        }
+        if let Some(ring) = ring {
+            ring.start(start)?;
+        }
+        Ok(Taken::Claimed(claim))
+    }
+
+    /// Whoever waits for its lane must not wait for one that nobody can read.
+    fn park(&mut self, id: JobId) -> Outcome<()> {
+        self.conn.prepare_cached(sql::QUEUE_SET_ASIDE)?.execute([id.0])?;
+        match lanes::of_job(self.conn, id) {
+            Ok(Some((task, lane))) => lanes::go_on(self.conn, &task, &lane),
+            Ok(None) | Err(Fault::Row(_)) => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 }
 
@@ -107,10 +187,11 @@ fn decode(id: JobId, row: &Row<'_>) -> Outcome<(Claim, Option<i64>)> {
         trigger: c.coded("trigger", Trigger::from_code)?,
         fire_time: c.opt_time()?,
         create_time: c.time()?,
+        lane: None,
     };
     // A status of a newer version: this one does not know what running the job would mean.
     c.coded("status", JobStatus::from_code)?;
-    Ok((claim, attachment))
+    Ok((Claim { lane: lanes::decode(&mut c)?, ..claim }, attachment))
 }
 
 pub(super) fn earliest_due(conn: &Connection, pool: &PoolName) -> Outcome<Option<Timestamp>> {
@@ -130,7 +211,12 @@ pub(super) fn give_back(conn: &Connection, held: &[Held], how: GiveBack) -> Outc
     };
     let mut give_back = conn.prepare_cached(sql::QUEUE_GIVE_BACK)?;
     for held in held {
-        give_back.execute([held.id.0, held.fence.0, state.code()])?;
+        let mut rows = give_back.query([held.id.0, held.fence.0, state.code()])?;
+        let lane = rows.next()?.map(lanes::decode_of_task).transpose()?.flatten();
+        drop(rows);
+        if let Some((task, lane)) = lane {
+            lanes::go_on(conn, &task, &lane)?;
+        }
     }
     Ok(())
 }

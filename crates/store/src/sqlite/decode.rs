@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use mainspring_model::job::{QueueEntry, QueueState};
+use mainspring_model::job::{Fires, Lane, QueueEntry, QueueState, SkipReason};
 use mainspring_model::task::{Task, TaskDefinition};
 use mainspring_model::{
-    Attempt, AttemptStatus, BizId, Fence, HandlerName, Incarnation, Job, JobId, JobStatus, PoolName, Priority,
-    RetryRule, TaskCode, Timestamp, Trigger, Unique,
+    Attempt, AttemptStatus, BizId, CalendarName, Every, Fence, HandlerName, Incarnation, Job, JobId, JobStatus,
+    PoolName, Priority, RetryRule, Span, TaskCode, Timestamp, Trigger, Unique,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::fault::{Fault, Outcome};
-use super::sql;
+use super::{lanes, sql};
 use crate::Page;
 
 /// A closed set's value from its code.
@@ -41,7 +41,11 @@ pub(super) struct Columns<'r, 's> {
 
 impl<'r, 's> Columns<'r, 's> {
     pub(super) fn of(row: &'r Row<'s>) -> Columns<'r, 's> {
-        Columns { row, next: 0 }
+        Columns::from(row, 0)
+    }
+
+    pub(super) fn from(row: &'r Row<'s>, first: usize) -> Columns<'r, 's> {
+        Columns { row, next: first }
     }
 
     pub(super) fn take<T: FromSql>(&mut self) -> Outcome<T> {
@@ -80,6 +84,10 @@ impl<'r, 's> Columns<'r, 's> {
     pub(super) fn word<T: std::str::FromStr>(&mut self, what: &str) -> Outcome<T> {
         word(what, self.text()?)
     }
+
+    pub(super) fn opt_word<T: std::str::FromStr>(&mut self, what: &str) -> Outcome<Option<T>> {
+        self.opt_text()?.map(|text| word(what, text)).transpose()
+    }
 }
 
 /// A row of `job_read`, with what the record alone does not show.
@@ -87,6 +95,8 @@ pub(super) struct JobRow {
     pub(super) job: Job,
     pub(super) unique: Unique,
     pub(super) payload_ref: Option<i64>,
+    /// Of its queue row.
+    pub(super) lane: Option<Lane>,
 }
 
 impl JobRow {
@@ -112,7 +122,10 @@ impl JobRow {
             pool: PoolName::stored(c.text()?),
             priority: c.coded("priority", Priority::from_code)?,
             trigger: c.coded("trigger", Trigger::from_code)?,
-            fire_time: c.opt_time()?,
+            // The latest of its fire times stands here; the others have columns of their own.
+            fires: c.opt_time()?.map(Fires::one),
+            skip_reason: None,
+            concurrency_key: None,
             result_summary: c.take()?,
             error_msg: c.take()?,
             create_time: c.time()?,
@@ -133,7 +146,15 @@ impl JobRow {
         let payload_ref = c.take()?;
         let payload = c.opt_text()?.map(Arc::from);
         let unique = c.coded("unique mode", Unique::from_code)?;
-        Ok(JobRow { job: Job { payload, ..job }, unique, payload_ref })
+        let (first, count) = (c.opt_time()?, c.take::<Option<i64>>()?);
+        let fires = match (job.fires, first, count) {
+            (Some(fires), Some(first), Some(number)) => Some(Fires { first, count: self::count(number)?, ..fires }),
+            (fires, ..) => fires,
+        };
+        let skip_reason = c.take::<Option<i64>>()?;
+        let skip_reason = skip_reason.map(|code| coded("skip reason", code, SkipReason::from_code)).transpose()?;
+        let job = Job { payload, fires, skip_reason, concurrency_key: c.take()?, ..job };
+        Ok(JobRow { job, unique, payload_ref, lane: lanes::decode(&mut c)? })
     }
 }
 
@@ -188,6 +209,10 @@ pub(super) fn task(row: &Row<'_>) -> Outcome<Task> {
         handler,
         cron_expression,
         time_zone,
+        every: every(&mut c)?,
+        start_at: c.opt_time()?,
+        end_at: c.opt_time()?,
+        calendar: c.opt_text()?.map(CalendarName::stored),
         param: c.take()?,
         timeout_seconds: c.count()?,
         fail_strategy: c.word("fail strategy")?,
@@ -196,9 +221,12 @@ pub(super) fn task(row: &Row<'_>) -> Outcome<Task> {
         priority: c.coded("priority", Priority::from_code)?,
         overlap: c.word("overlap")?,
         max_running: c.take()?,
+        concurrency_key: c.take()?,
+        rate_limit: c.opt_word("rate")?,
         misfire: c.word("misfire")?,
         misfire_grace_seconds: c.count()?,
         max_catchup: c.count()?,
+        start_deadline_seconds: c.take()?,
         on_lost: c.word("on lost")?,
         owner: c.take()?,
         tags: serde_json::from_str(c.text()?).map_err(|error| Fault::Row(format!("tags: {error}")))?,
@@ -211,10 +239,18 @@ pub(super) fn task(row: &Row<'_>) -> Outcome<Task> {
         definition,
         next_fire_time: c.opt_time()?,
         prev_fire_time: c.opt_time()?,
+        disabled_reason: c.take()?,
         version: c.take()?,
         create_time: c.time()?,
         update_time: c.time()?,
     })
+}
+
+/// Both columns of an interval, or none.
+fn every(c: &mut Columns<'_, '_>) -> Outcome<Option<Every>> {
+    let (ms, rhythm) = (c.take::<Option<i64>>()?, c.opt_word("rhythm")?);
+    let span = |ms| u64::try_from(ms).map(Span::from_ms).map_err(|_| Fault::Row(format!("{ms} is not an interval")));
+    ms.zip(rhythm).map(|(ms, rhythm)| Ok(Every { span: span(ms)?, rhythm })).transpose()
 }
 
 /// The readable ones of `limit` rows. One row more says that there is another page; it begins behind the last row that

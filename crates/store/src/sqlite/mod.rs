@@ -8,20 +8,26 @@
 //! its stage, and does not know which of the two ways it is run.
 
 mod attempts;
+mod calendars;
 mod checkpoint;
 mod claim;
 mod command;
 mod decode;
 mod fault;
 mod jobs;
+mod lanes;
 mod lock;
 mod migrate;
 mod nodes;
 mod numbers;
 mod open;
 mod operate;
+mod pools;
 mod pragmas;
+mod rates;
 mod reader;
+mod requests;
+mod schedule;
 mod settle;
 mod sql;
 mod start;
@@ -37,7 +43,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainspring_model::task::TaskSwitch;
-use mainspring_model::{Attempt, AttemptId, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp};
+use mainspring_model::{
+    Attempt, AttemptId, Calendar, CalendarName, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition,
+    Timestamp,
+};
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
@@ -47,9 +56,10 @@ use open::open_connection;
 use tasks::By;
 
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs, NewJob,
-    NewNode, NodeRow, OpenError, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Result, Settled,
-    Settlement, Started, Store, StoreError, StoreInfo, Submitted, TaskChange, Trouble, Violation,
+    ClaimRequest, Claimed, DeadJob, Durability, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
+    LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk, Page, PoolBacklog,
+    PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError, StoreInfo,
+    Submitted, TaskChange, Trouble, Violation,
 };
 
 #[derive(Debug)]
@@ -186,6 +196,14 @@ impl Store for SqliteStore {
         self.write("submit", move |conn| submit::submit(conn, owner, &jobs)).await
     }
 
+    async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
+        self.write("fire", move |conn| schedule::fire(conn, owner, &fires, now)).await
+    }
+
+    async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
+        self.write("replan", move |conn| schedule::replan(conn, &replans)).await
+    }
+
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         self.write("claim", move |conn| claim::claim(conn, &request, turn)).await
@@ -229,11 +247,12 @@ impl Store for SqliteStore {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
-        self.write("create_task", move |conn| tasks::create(conn, &code, &definition, &by)).await
+        self.write("create_task", move |conn| tasks::create(conn, &code, &definition, next_fire, &by)).await
     }
 
     async fn update_task(
@@ -241,17 +260,24 @@ impl Store for SqliteStore {
         code: TaskCode,
         version: i64,
         definition: TaskDefinition,
+        next_fire: NextFireChange,
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
-        self.write("update_task", move |conn| tasks::update(conn, &code, version, &definition, &by)).await
+        self.write("update_task", move |conn| tasks::update(conn, &code, version, &definition, next_fire, &by)).await
     }
 
-    async fn switch_task(&self, code: TaskCode, enabled: bool, by: String, now: Timestamp) -> Result<TaskChange> {
-        let to = if enabled { TaskSwitch::Enabled } else { TaskSwitch::Disabled };
+    async fn switch_task(
+        &self,
+        code: TaskCode,
+        to: TaskSwitch,
+        next_fire: Option<Timestamp>,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
         let by = By { who: by, now };
-        self.write("switch_task", move |conn| tasks::switch(conn, &code, to, &by)).await
+        self.write("switch_task", move |conn| tasks::switch(conn, &code, to, next_fire, &by)).await
     }
 
     async fn delete_task(
@@ -265,13 +291,35 @@ impl Store for SqliteStore {
         self.write("delete_task", move |conn| tasks::delete(conn, &code, version, &by)).await
     }
 
+    async fn calendars(&self) -> Result<Vec<Calendar>> {
+        self.read("calendars", calendars::calendars).await
+    }
+
+    async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()> {
+        let by = By { who: by, now };
+        self.write("put_calendar", move |conn| calendars::put(conn, &calendar, &by)).await
+    }
+
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool> {
+        let by = By { who: by, now };
+        self.write("delete_calendar", move |conn| calendars::delete(conn, &name, &by)).await
+    }
+
+    async fn press(&self, press: Press) -> Result<Pressed> {
+        self.write("press", move |conn| requests::press(conn, &press)).await
+    }
+
+    async fn answer_press(&self, request_id: String, answer: Option<String>) -> Result<()> {
+        self.write("answer_press", move |conn| requests::answer(conn, &request_id, answer.as_deref())).await
+    }
+
     async fn pools(&self) -> Result<Vec<PoolSettings>> {
-        self.read("pools", tasks::pools).await
+        self.read("pools", pools::pools).await
     }
 
     async fn put_pool(&self, pool: PoolSettings, by: String, now: Timestamp) -> Result<()> {
         let by = By { who: by, now };
-        self.write("put_pool", move |conn| tasks::put_pool(conn, &pool, &by)).await
+        self.write("put_pool", move |conn| pools::put(conn, &pool, &by)).await
     }
 
     async fn job(&self, id: JobId) -> Result<Option<Job>> {

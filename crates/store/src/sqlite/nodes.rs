@@ -4,13 +4,14 @@
 //! nodes share would first mark those GONE whose lease has expired; the take-over itself reads only that mark.
 
 use mainspring_model::decide::Next;
-use mainspring_model::{BizId, Fence, Incarnation, JobId, RetryRule, TaskCode, Timestamp, Unique};
+use mainspring_model::job::Lane;
+use mainspring_model::{BizId, Fence, Incarnation, JobId, RetryRule, TaskCode, Timestamp, Trigger, Unique};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::decode::{Columns, readable};
 use super::fault::{Fault, Outcome};
 use super::settle::settle;
-use super::sql;
+use super::{lanes, sql};
 use crate::rules::{NodeEnd, Orphan, facts};
 use crate::{Held, Joined, NewNode, NodeRow, TakenOver};
 
@@ -31,7 +32,9 @@ pub(super) fn join(conn: &Connection, node: &NewNode, now: Timestamp) -> Outcome
         now.plus_ms(LEASE_MS).as_ms(),
     ])?;
     let started = held_by(&mut conn.prepare_cached(sql::QUEUE_STARTED_ORPHANS)?, [])?;
+    let left_lanes = lanes_of(&mut conn.prepare_cached(sql::QUEUE_ORPHAN_LANES)?, [])?;
     let released = conn.prepare_cached(sql::QUEUE_RELEASE_ORPHANS)?.execute([])? as u64;
+    go_on_in(conn, &left_lanes)?;
     let mut taken_over = TakenOver { released, ..TakenOver::default() };
     for next in end_orphans(conn, &started, NodeEnd::Crash, now)? {
         match next {
@@ -49,7 +52,9 @@ pub(super) fn heartbeat(conn: &Connection, incarnation: Incarnation, now: Timest
 }
 
 pub(super) fn leave(conn: &Connection, incarnation: Incarnation, now: Timestamp) -> Outcome<()> {
+    let left_lanes = lanes_of(&mut conn.prepare_cached(sql::QUEUE_OWN_LANES)?, [incarnation.0])?;
     conn.prepare_cached(sql::QUEUE_RELEASE_OWN)?.execute([incarnation.0])?;
+    go_on_in(conn, &left_lanes)?;
     let started = held_by(&mut conn.prepare_cached(sql::QUEUE_STARTED_OWN)?, [incarnation.0])?;
     end_orphans(conn, &started, NodeEnd::Leave, now)?;
     conn.prepare_cached(sql::NODE_GONE)?.execute([incarnation.0, now.as_ms()])?;
@@ -63,6 +68,16 @@ pub(super) fn held(conn: &Connection, owner: Incarnation) -> Outcome<Vec<Held>> 
 fn held_by(statement: &mut CachedStatement<'_>, params: impl rusqlite::Params) -> Outcome<Vec<Held>> {
     let rows = statement.query_map(params, |row| Ok(Held { id: JobId(row.get(0)?), fence: Fence(row.get(1)?) }))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn lanes_of(statement: &mut CachedStatement<'_>, params: impl rusqlite::Params) -> Outcome<Vec<(TaskCode, Lane)>> {
+    let left = readable(&mut statement.query(params)?, lanes::decode_of_task)?;
+    Ok(left.into_iter().flatten().collect())
+}
+
+/// One for each job that left its lane.
+fn go_on_in(conn: &Connection, left_lanes: &[(TaskCode, Lane)]) -> Outcome<()> {
+    left_lanes.iter().try_for_each(|(task, lane)| lanes::go_on(conn, task, lane))
 }
 
 /// Settles each job for its dead node. One that cannot be read stays as it is and is shown in the log and by `verify`.
@@ -97,14 +112,18 @@ fn read_orphan(conn: &Connection, held: Held) -> Outcome<Orphan> {
             Some((retry, c.word("fail strategy")?, c.word("on lost")?))
         }
     };
+    // The columns of the task's rules are only taken when there is a task.
+    let mut c = Columns::from(row, 13);
     Ok(Orphan {
         held,
         task,
         attempt,
-        node: row.get::<_, Option<u16>>(13)?.unwrap_or(NODE_NUMBER),
+        node: c.take::<Option<u16>>()?.unwrap_or(NODE_NUMBER),
         start_time,
         live_key: biz_id.filter(|_| unique == Unique::Live),
         facts: facts(retry_count, max_retry, lost_count, rules),
+        trigger: c.coded("trigger", Trigger::from_code)?,
+        lane: lanes::decode(&mut c)?,
     })
 }
 

@@ -34,7 +34,7 @@ fn capped(jobs: u32, cap: u32) -> LiveCount {
     LiveCount { jobs: jobs.into(), capped: jobs >= cap }
 }
 
-/// What waits, what is written down as running, what is parked. Jobs in a node's memory are the node's to count.
+/// What waits, what is written down as running, what is set apart. Jobs in a node's memory are the node's to count.
 pub(super) fn backlog(conn: &Connection, cap: u32) -> Outcome<Vec<PoolBacklog>> {
     let mut backlog = Vec::new();
     let mut pool_before = String::new();
@@ -47,7 +47,7 @@ pub(super) fn backlog(conn: &Connection, cap: u32) -> Outcome<Vec<PoolBacklog>> 
         pool_before = name;
     }
     let mut apart = conn.prepare_cached(sql::QUEUE_SET_APART)?;
-    for state in [QueueState::Started, QueueState::Parked] {
+    for state in [QueueState::Started, QueueState::Parked, QueueState::Limited, QueueState::Throttled] {
         let mut rows = apart.query(params![state.code(), cap])?;
         while let Some(row) = rows.next()? {
             backlog.push(PoolBacklog {
@@ -73,6 +73,8 @@ const CHECKS: &[(&str, &str)] = &[
     ("INV-24", sql::VERIFY_INV_24),
     ("INV-24", sql::VERIFY_HELD),
     ("INV-27", sql::VERIFY_INV_27),
+    ("LANE", sql::VERIFY_LANE),
+    ("LANE", sql::VERIFY_RATE),
 ];
 
 pub(super) fn verify(conn: &Connection) -> Outcome<Vec<Violation>> {

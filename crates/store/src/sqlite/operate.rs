@@ -1,16 +1,19 @@
 //! What a person does to a job, guarded by what the person saw, with its audit row in the same transaction.
 
 use mainspring_model::job::{DeadCause, QueueState};
-use mainspring_model::{BizId, Job, JobId, JobStatus, Unique};
+use mainspring_model::{AttemptStatus, BizId, Job, JobId, JobStatus, Timestamp, Unique};
 use rusqlite::{Connection, params};
 
 use super::decode::{JobRow, read_job};
 use super::fault::{Fault, Outcome};
-use super::jobs;
+use super::lanes::{self, Tasks, key_of};
+use super::schedule::after_end;
 use super::settle::{free_key, write_audit, write_death};
-use super::sql;
-use crate::rules::{Change, alert_text, attempt_after, judge, operation_message};
-use crate::{Held, Operate, Operated};
+use super::{jobs, sql};
+use crate::rules::{
+    Change, Place, alert_text, attempt_after, judge, lane_code, lane_of, operation_message, replaced_text,
+};
+use crate::{Held, Operate, Operated, ReplacedJob};
 
 pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated> {
     let Some(row) = read_job(conn, operate.id)? else { return Ok(Operated::Missing) };
@@ -20,6 +23,9 @@ pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated>
         let is_repeated = conn.prepare_cached(sql::AUDIT_RECENT)?.exists(words)?;
         return if is_repeated { done(conn, operate.id) } else { Ok(Operated::Moved) };
     };
+    let message = operation_message(operate);
+    let attempt = attempt_after(operate.operation);
+    let ending = |status| Ending { status, attempt, message: &message, now: operate.now };
     match change {
         Change::Reopen => {
             if let Some(taken_by) = retake_key(conn, &row)? {
@@ -32,8 +38,8 @@ pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated>
             conn.prepare_cached(sql::QUEUE_DUE_NOW)?.execute(at)?;
             conn.prepare_cached(sql::JOB_DUE_NOW)?.execute(at)?;
         }
-        Change::End(status) => end(conn, &row, status, operate)?,
-        Change::Release => release(conn, &row.job, operate)?,
+        Change::End(status) => end(conn, &row, &ending(status))?,
+        Change::Release => release(conn, &row, &ending(row.job.status))?,
     }
     write_audit(conn, operate.now, &operate.by, operate.operation.as_str(), &object, row.job.task.as_str())?;
     done(conn, operate.id)
@@ -61,47 +67,83 @@ fn retake_key(conn: &Connection, row: &JobRow) -> Outcome<Option<JobId>> {
 fn reopen(conn: &Connection, job: &Job, operate: &Operate) -> Outcome<()> {
     let now = operate.now.as_ms();
     conn.prepare_cached(sql::JOB_REOPEN)?.execute([job.id.0, now])?;
-    conn.prepare_cached(sql::QUEUE_INSERT)?.execute(params![
-        job.id.0,
-        job.task.as_str(),
-        job.pool.as_str(),
-        job.priority.code(),
-        now,
-        job.fence.0,
-        None::<i64>,
-        QueueState::Queued.code(),
-    ])?;
+    // That it was one of those that run one after another is not in its record: it was long ago.
+    let task = Tasks::new(conn).readable(&job.task)?;
+    let definition = task.as_ref().map(|task| &task.definition);
+    let lane = lane_of(definition, Place::Common, job.concurrency_key.as_deref());
+    let (task, pool, priority) = (job.task.as_str(), job.pool.as_str(), job.priority.code());
+    let (owner, state) = (None::<i64>, QueueState::Queued.code());
+    match &lane {
+        None => {
+            let row = params![job.id.0, task, pool, priority, now, job.fence.0, owner, state];
+            conn.prepare_cached(sql::QUEUE_INSERT)?.execute(row)?;
+        }
+        Some(lane) => {
+            let code = lane_code(Some(lane));
+            let row = params![job.id.0, task, pool, priority, now, job.fence.0, owner, state, code, key_of(lane)];
+            conn.prepare_cached(sql::QUEUE_INSERT_LANE)?.execute(row)?;
+        }
+    }
     conn.prepare_cached(sql::DEAD_CLOSE)?.execute(params![job.id.0, now, operate.by])?;
     Ok(())
 }
 
-fn end(conn: &Connection, row: &JobRow, status: JobStatus, operate: &Operate) -> Outcome<()> {
+/// How a job ends that no settlement ends.
+struct Ending<'a> {
+    status: JobStatus,
+    /// Of its running attempt, if it has one.
+    attempt: AttemptStatus,
+    message: &'a str,
+    now: Timestamp,
+}
+
+fn end(conn: &Connection, row: &JobRow, ending: &Ending<'_>) -> Outcome<()> {
     let job = &row.job;
-    let message = operation_message(operate);
+    let now = ending.now.as_ms();
     conn.prepare_cached(sql::QUEUE_DELETE)?.execute([job.id.0])?;
-    let record = params![job.id.0, status.code(), job.fence.next().0, operate.now.as_ms(), message];
+    let record = params![job.id.0, ending.status.code(), job.fence.next().0, now, ending.message];
     conn.prepare_cached(sql::JOB_END_BY_PERSON)?.execute(record)?;
-    end_attempt(conn, job, operate, &message)?;
+    end_attempt(conn, job, ending)?;
     let held = Held { id: job.id, fence: job.fence };
     let live_key: Option<&BizId> = job.biz_id.as_ref().filter(|_| row.unique == Unique::Live);
     free_key(conn, held, &job.task, live_key)?;
-    if status == JobStatus::Failed {
-        let text = alert_text(DeadCause::MarkedFailed.as_str(), Some(&message));
-        write_death(conn, held, &job.task, DeadCause::MarkedFailed, &text, operate.now)?;
+    if ending.status == JobStatus::Failed {
+        let text = alert_text(DeadCause::MarkedFailed.as_str(), Some(ending.message));
+        write_death(conn, held, &job.task, DeadCause::MarkedFailed, &text, ending.now)?;
     }
-    Ok(())
+    if let Some(lane) = &row.lane {
+        lanes::go_on(conn, &job.task, lane)?;
+    }
+    after_end(conn, &job.task, job.trigger, ending.now, ending.now)
 }
 
-fn release(conn: &Connection, job: &Job, operate: &Operate) -> Outcome<()> {
+/// Cancels live jobs in favour of a new one.
+pub(super) fn replace(conn: &Connection, ids: &[JobId], by: JobId, now: Timestamp) -> Outcome<Vec<ReplacedJob>> {
+    let message = replaced_text(by);
+    let ending = Ending { status: JobStatus::Cancelled, attempt: AttemptStatus::Cancelled, message: &message, now };
+    let mut replaced = Vec::with_capacity(ids.len());
+    for id in ids {
+        let row = read_job(conn, *id)?.ok_or_else(|| Fault::Row(format!("job {id} has no record")))?;
+        end(conn, &row, &ending)?;
+        let (fence, pool) = (row.job.fence.next(), row.job.pool);
+        replaced.push(ReplacedJob { id: *id, fence, pool, error: message.clone() });
+    }
+    Ok(replaced)
+}
+
+fn release(conn: &Connection, row: &JobRow, ending: &Ending<'_>) -> Outcome<()> {
+    let job = &row.job;
     let fence = job.fence.next().0;
     conn.prepare_cached(sql::QUEUE_RELEASE)?.execute([job.id.0, fence])?;
-    conn.prepare_cached(sql::JOB_RELEASE)?.execute([job.id.0, fence, operate.now.as_ms()])?;
-    end_attempt(conn, job, operate, &operation_message(operate))
+    conn.prepare_cached(sql::JOB_RELEASE)?.execute([job.id.0, fence, ending.now.as_ms()])?;
+    if let Some(lane) = &row.lane {
+        lanes::go_on(conn, &job.task, lane)?;
+    }
+    end_attempt(conn, job, ending)
 }
 
-fn end_attempt(conn: &Connection, job: &Job, operate: &Operate, message: &str) -> Outcome<()> {
-    let status = attempt_after(operate.operation).code();
-    let row = params![job.id.0, job.fence.0, status, operate.now.as_ms(), message];
+fn end_attempt(conn: &Connection, job: &Job, ending: &Ending<'_>) -> Outcome<()> {
+    let row = params![job.id.0, job.fence.0, ending.attempt.code(), ending.now.as_ms(), ending.message];
     conn.prepare_cached(sql::ATTEMPT_END_BY_PERSON)?.execute(row)?;
     Ok(())
 }

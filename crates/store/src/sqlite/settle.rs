@@ -1,15 +1,17 @@
 //! Write back: an outcome and all that follows from it, in one transaction.
 
 use mainspring_model::decide::{Budget, Next};
-use mainspring_model::job::DeadCause;
+use mainspring_model::job::{DeadCause, Lane, SkipReason};
 use mainspring_model::{AttemptStatus, BizId, JobStatus, TaskCode, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::command::answer_each;
 use super::decode::{coded, time};
 use super::fault::Outcome;
+use super::lanes::{self, Tasks};
+use super::schedule::after_end;
 use super::sql;
-use crate::rules::{alert_text, is_own_end, summary};
+use crate::rules::{alert_text, is_own_end, stopped_text, summary};
 use crate::{Held, Settled, Settlement};
 
 pub(super) fn settle(conn: &Connection, settlements: &[Settlement], now: Timestamp) -> Outcome<Vec<Settled>> {
@@ -21,6 +23,7 @@ pub(super) fn settle(conn: &Connection, settlements: &[Settlement], now: Timesta
         job_settle: conn.prepare_cached(sql::JOB_SETTLE)?,
         attempt_end: conn.prepare_cached(sql::ATTEMPT_END)?,
         key_free: conn.prepare_cached(sql::KEY_FREE)?,
+        tasks: Tasks::new(conn),
     };
     answer_each(
         conn,
@@ -41,6 +44,7 @@ struct Batch<'c> {
     job_settle: CachedStatement<'c>,
     attempt_end: CachedStatement<'c>,
     key_free: CachedStatement<'c>,
+    tasks: Tasks<'c>,
 }
 
 /// What is kept of a result.
@@ -52,6 +56,7 @@ struct Kept {
 impl Batch<'_> {
     fn settle(&mut self, settlement: &Settlement) -> Outcome<Settled> {
         let Held { id, fence } = settlement.held;
+        let lane = self.lane(settlement)?;
         let touched = match settlement.decision.next {
             Next::Final { .. } => self.queue_end.execute([id.0, fence.0])?,
             Next::Again { due, .. } => self.queue_again.execute([id.0, fence.0, due.as_ms()])?,
@@ -73,8 +78,31 @@ impl Batch<'_> {
             if stop_task {
                 stop(self.conn, settlement, status, self.now)?;
             }
+            if status == JobStatus::Skipped {
+                let row = [id.0, SkipReason::Expired.code()];
+                self.conn.prepare_cached(sql::JOB_SKIP)?.execute(row)?;
+            }
+            let finish = settlement.finish_time;
+            after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
+        }
+        if let Some(lane) = lane {
+            lanes::go_on(self.conn, &settlement.task, &lane)?;
         }
         Ok(Settled::Applied)
+    }
+
+    /// The lane of the job, before its queue row is gone. A job that was claimed outside of any lane is in one since its
+    /// task got a limit: asked once per batch and task.
+    fn lane(&mut self, settlement: &Settlement) -> Outcome<Option<Lane>> {
+        if settlement.lane.is_some() {
+            return Ok(settlement.lane.clone());
+        }
+        match self.tasks.readable(&settlement.task)? {
+            Some(task) if task.definition.is_guarded() => {
+                Ok(lanes::of_job(self.conn, settlement.held.id)?.map(|(_, lane)| lane))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn keep_result(&self, settlement: &Settlement) -> Outcome<Kept> {
@@ -186,10 +214,9 @@ pub(super) fn write_death(
 
 fn stop(conn: &Connection, settlement: &Settlement, status: JobStatus, now: Timestamp) -> Outcome<()> {
     let task = &settlement.task;
-    let stopped =
-        conn.prepare_cached(sql::TASK_SET_SWITCH)?.execute(params![task.as_str(), "DISABLED", now.as_ms()])? == 1;
+    let text = stopped_text(task, settlement.held.id, status);
+    let stopped = conn.prepare_cached(sql::TASK_STOP)?.execute(params![task.as_str(), now.as_ms(), text])? == 1;
     if stopped {
-        let text = format!("task `{task}` was stopped: its job {} ended {status}", settlement.held.id);
         let row = params!["TASK_STOPPED", settlement.held.id.0, task.as_str(), text, now.as_ms()];
         conn.prepare_cached(sql::ALERT_INSERT)?.execute(row)?;
         write_audit(conn, now, "system", "disable", &format!("task:{task}"), &text)?;

@@ -1,28 +1,30 @@
 //! Submit: the record, the queue row and the key of each new job.
 
-use mainspring_model::{BizId, Code, Incarnation, JobId, JobStatus, QueueState, TaskCode, Unique, limits};
+use std::rc::Rc;
+
+use mainspring_model::job::{Fires, Lane, OnLive, SkipReason};
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{
+    BizId, Code, Incarnation, JobId, JobStatus, QueueState, Task, TaskCode, Timestamp, Unique, limits,
+};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::command::answer_each;
-use super::decode::{coded, read_attachment, time};
+use super::decode::{Columns, coded, read_attachment, time};
 use super::fault::{Fault, Outcome};
-use super::sql;
-use crate::rules::{refused_task, refused_unreadable};
-use crate::{NewJob, Submitted};
+use super::lanes::{self, Tasks, key_of};
+use super::{operate, sql};
+use crate::rules::{
+    Meeting, Place, claims_at_insert, lane_code, lane_of, meet, refused_running, refused_task, refused_unreadable,
+};
+use crate::{NewJob, ReplacedJob, Submitted};
 
 pub(super) fn submit(conn: &Connection, owner: Incarnation, jobs: &[NewJob]) -> Outcome<Vec<Submitted>> {
-    let mut batch = Batch {
-        conn,
-        owner,
-        job_insert: conn.prepare_cached(sql::JOB_INSERT)?,
-        queue_insert: conn.prepare_cached(sql::QUEUE_INSERT)?,
-        key_insert: conn.prepare_cached(sql::KEY_INSERT)?,
-        tasks: Vec::new(),
-    };
+    let mut batch = Batch::new(conn, owner)?;
     answer_each(
         conn,
         jobs,
-        |job| batch.store(job),
+        |job| batch.submit(job),
         |job, reason| {
             tracing::error!(job = %job.id, task = %job.task, reason, "a submit met a job that cannot be read");
             Submitted::Refused(refused_unreadable(&job.task, job.biz_id.as_ref()))
@@ -31,56 +33,157 @@ pub(super) fn submit(conn: &Connection, owner: Incarnation, jobs: &[NewJob]) -> 
 }
 
 /// Statements are looked up once per batch, and so are tasks.
-struct Batch<'c, 'j> {
+pub(super) struct Batch<'c> {
     conn: &'c Connection,
     owner: Incarnation,
     job_insert: CachedStatement<'c>,
     queue_insert: CachedStatement<'c>,
     key_insert: CachedStatement<'c>,
-    /// `None`: takes jobs. A batch has few tasks.
-    tasks: Vec<(&'j TaskCode, Option<Code>)>,
+    tasks: Tasks<'c>,
 }
 
-impl<'j> Batch<'_, 'j> {
-    fn store(&mut self, job: &'j NewJob) -> Outcome<Submitted> {
-        if let Some(code) = self.refusal(&job.task)? {
-            // A job that an earlier try stored stays stored, whatever happened to its task since.
-            let known = self.conn.prepare_cached(sql::JOB_EXISTS)?.exists([job.id.0])?;
-            return Ok(if known { Submitted::Stored } else { Submitted::Refused(refused_task(code, &job.task)) });
-        }
+/// What became of a job that met the live ones of its task.
+pub(super) enum Joining {
+    Stored { claimed: bool, replaced: Vec<ReplacedJob> },
+    KeptAway,
+}
+
+/// What an earlier try stored.
+pub(super) struct Made {
+    pub(super) skip: Option<SkipReason>,
+    /// Claimed by its own insert, for this node, and still so.
+    pub(super) is_ours: bool,
+    is_live: bool,
+}
+
+/// How a record begins.
+#[derive(Clone, Copy)]
+enum Beginning<'a> {
+    Queued { claimed: bool },
+    Skipped { reason: SkipReason, words: &'a str },
+}
+
+impl<'c> Batch<'c> {
+    pub(super) fn new(conn: &'c Connection, owner: Incarnation) -> Outcome<Batch<'c>> {
+        Ok(Batch {
+            conn,
+            owner,
+            job_insert: conn.prepare_cached(sql::JOB_INSERT)?,
+            queue_insert: conn.prepare_cached(sql::QUEUE_INSERT)?,
+            key_insert: conn.prepare_cached(sql::KEY_INSERT)?,
+            tasks: Tasks::new(conn),
+        })
+    }
+
+    fn submit(&mut self, job: &NewJob) -> Outcome<Submitted> {
+        let task = match self.taking_jobs(&job.task)? {
+            Ok(task) => task,
+            Err(code) => {
+                // A job that an earlier try stored stays stored, whatever happened to its task since.
+                let made = self.made(job)?;
+                let refused = || Submitted::Refused(refused_task(code, &job.task));
+                return Ok(made.map_or_else(refused, |made| again(job, &made)));
+            }
+        };
         if let Some(biz_id) = &job.biz_id
             && let Some(answer) = self.take_key(job, biz_id)?
         {
             return Ok(answer);
         }
-        let attachment = match &job.payload {
-            Some(payload) if payload.len() > limits::PAYLOAD_INLINE_BYTES_MAX => {
-                self.conn.prepare_cached(sql::ATTACHMENT_INSERT)?.execute(params!["payload", payload.as_bytes()])?;
-                Some(self.conn.last_insert_rowid())
-            }
-            _ => None,
-        };
-        if self.insert_record(job, attachment)? {
-            self.insert_queue_row(job)?;
-        } else {
-            self.undo(job, attachment)?;
+        // It would meet itself among the live jobs.
+        if job.on_live != OnLive::Join
+            && let Some(made) = self.made(job)?
+        {
+            self.free_key(job)?;
+            return Ok(again(job, &made));
         }
-        Ok(Submitted::Stored)
+        match self.join(&task, job)? {
+            Joining::Stored { claimed, replaced } => Ok(Submitted::Stored { claimed, replaced }),
+            Joining::KeptAway => {
+                self.free_key(job)?;
+                Ok(Submitted::Refused(refused_running(&task)))
+            }
+        }
     }
 
-    fn refusal(&mut self, task: &'j TaskCode) -> Outcome<Option<Code>> {
-        if let Some((_, refusal)) = self.tasks.iter().find(|(code, _)| *code == task) {
-            return Ok(*refusal);
-        }
-        let status: Option<String> =
-            self.conn.prepare_cached(sql::TASK_SWITCH)?.query_row([task.as_str()], |row| row.get(0)).optional()?;
-        let refusal = match status.as_deref() {
-            None => Some(Code::TaskNotFound),
-            Some("ENABLED") => None,
-            Some(_) => Some(Code::TaskDisabled),
+    fn taking_jobs(&mut self, code: &TaskCode) -> Outcome<Result<Rc<Task>, Code>> {
+        Ok(match self.tasks.get(code)? {
+            None => Err(Code::TaskNotFound),
+            Some(task) if task.switch == TaskSwitch::Enabled => Ok(task),
+            Some(_) => Err(Code::TaskDisabled),
+        })
+    }
+
+    /// What is stored under the id of the job: it was made by an earlier try of the same call.
+    pub(super) fn made(&mut self, job: &NewJob) -> Outcome<Option<Made>> {
+        let mut statement = self.conn.prepare_cached(sql::JOB_MADE)?;
+        let mut rows = statement.query([job.id.0])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let mut c = Columns::of(row);
+        c.coded("status", JobStatus::from_code)?;
+        let skip =
+            c.take::<Option<i64>>()?.map(|code| coded("skip reason", code, SkipReason::from_code)).transpose()?;
+        let fence: i64 = c.take()?;
+        let state: Option<i64> = c.take()?;
+        let owner: Option<i64> = c.take()?;
+        let claimed_at_insert = fence == 1 && c.take::<Option<i64>>()? == Some(1);
+        // A job that was claimed later is known to this node, or is given back as one that it does not know.
+        let is_ours =
+            job.claim && claimed_at_insert && state == Some(QueueState::Claimed.code()) && owner == Some(self.owner.0);
+        Ok(Some(Made { skip, is_ours, is_live: state.is_some() }))
+    }
+
+    /// Stores a job whose key is its own, unless the live jobs of its task keep it away.
+    pub(super) fn join(&mut self, task: &Task, job: &NewJob) -> Outcome<Joining> {
+        let lane = lane_of(Some(&task.definition), Place::of(job.serial), job.concurrency_key.as_deref());
+        let asks_to_claim = job.claim && lane.is_some();
+        let counted = match job.on_live {
+            OnLive::JoinBelow(jobs) => jobs.max(1),
+            OnLive::Replace => 1,
+            OnLive::Join => u32::from(asks_to_claim),
         };
-        self.tasks.push((task, refusal));
-        Ok(refusal)
+        let mut live = if counted == 0 { 0 } else { lanes::live_of_task(self.conn, task, counted)? };
+        let mut replaced = Vec::new();
+        match meet(job.on_live, live) {
+            Meeting::Join => {}
+            Meeting::KeepAway => return Ok(Joining::KeptAway),
+            Meeting::Replace => {
+                let ids = lanes::live_ids(self.conn, task)?;
+                replaced = operate::replace(self.conn, &ids, job.id, job.create_time)?;
+                live = 0;
+            }
+        }
+        let claimed = job.claim && claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
+        let claimed = self.store(job, lane.as_ref(), claimed)?;
+        Ok(Joining::Stored { claimed, replaced })
+    }
+
+    /// Is it this node's now?
+    fn store(&mut self, job: &NewJob, lane: Option<&Lane>, claimed: bool) -> Outcome<bool> {
+        let attachment = self.attach(job)?;
+        if self.insert_record(job, attachment, Beginning::Queued { claimed })? {
+            self.insert_queue_row(job, lane, claimed)?;
+            return Ok(claimed);
+        }
+        // The job was stored by an earlier try and has freed its key since: what this try inserted is taken back.
+        self.free_key(job)?;
+        if let Some(id) = attachment {
+            self.conn.prepare_cached(sql::ATTACHMENT_DELETE)?.execute([id])?;
+        }
+        Ok(self.made(job)?.is_some_and(|made| is_claimed(job, &made)))
+    }
+
+    /// Only the record of a fire time that is not run.
+    pub(super) fn skip(&mut self, job: &NewJob, reason: SkipReason, words: &str) -> Outcome<()> {
+        let attachment = self.attach(job)?;
+        self.insert_record(job, attachment, Beginning::Skipped { reason, words })?;
+        Ok(())
+    }
+
+    /// `false`: the fire time has its record, for ever.
+    pub(super) fn take_fire(&mut self, job: &NewJob, fires: &Fires) -> Outcome<bool> {
+        let key = fires.key();
+        Ok(self.key_insert.execute(params![key.as_str(), job.task.as_str(), job.id.0, false])? == 1)
     }
 
     /// `None` when the key is this job's now.
@@ -95,8 +198,8 @@ impl<'j> Batch<'_, 'j> {
             .prepare_cached(sql::KEY_READ)?
             .query_row(params![biz_id.as_str(), job.task.as_str()], |row| row.get(0))?;
         // Stored by an earlier try: it has the key still, or has ended and freed it for another one.
-        if first == job.id.0 || self.conn.prepare_cached(sql::JOB_EXISTS)?.exists([job.id.0])? {
-            return Ok(Some(Submitted::Stored));
+        if let Some(made) = self.made(job)? {
+            return Ok(Some(again(job, &made)));
         }
         let duplicate = first_job(self.conn, JobId(first), job.payload.as_deref())?;
         let counted = match &duplicate {
@@ -107,54 +210,122 @@ impl<'j> Batch<'_, 'j> {
         Ok(duplicate)
     }
 
-    /// `false` when the id is stored already.
-    fn insert_record(&mut self, job: &NewJob, attachment: Option<i64>) -> Outcome<bool> {
-        let inline = if attachment.is_some() { None } else { job.payload.as_deref() };
-        let rows = self.job_insert.execute(params![
-            job.id.0,
-            job.task.as_str(),
-            job.pool.as_str(),
-            job.trigger.code(),
-            job.priority.code(),
-            job.unique.code(),
-            job.biz_id.as_ref().map(BizId::as_str),
-            job.max_retry,
-            i64::from(job.claim),
-            job.execute_time.as_ms(),
-            job.timeout_ms,
-            job.fire_time.map(|time| time.as_ms()),
-            attachment,
-            job.create_time.as_ms(),
-            inline,
-        ])?;
-        Ok(rows == 1)
-    }
-
-    fn insert_queue_row(&mut self, job: &NewJob) -> Outcome<()> {
-        let state = if job.claim { QueueState::Claimed } else { QueueState::Queued };
-        self.queue_insert.execute(params![
-            job.id.0,
-            job.task.as_str(),
-            job.pool.as_str(),
-            job.priority.code(),
-            job.execute_time.as_ms(),
-            i64::from(job.claim),
-            job.claim.then_some(self.owner.0),
-            state.code(),
-        ])?;
-        Ok(())
-    }
-
-    /// The job was stored by an earlier try and has freed its key since: what this try inserted is taken back.
-    fn undo(&mut self, job: &NewJob, attachment: Option<i64>) -> Outcome<()> {
+    /// Takes back a key that was inserted for the job.
+    fn free_key(&self, job: &NewJob) -> Outcome<()> {
         if let Some(biz_id) = &job.biz_id {
             self.conn.prepare_cached(sql::KEY_DELETE)?.execute(params![biz_id.as_str(), job.task.as_str()])?;
         }
-        if let Some(id) = attachment {
-            self.conn.prepare_cached(sql::ATTACHMENT_DELETE)?.execute([id])?;
+        Ok(())
+    }
+
+    fn attach(&self, job: &NewJob) -> Outcome<Option<i64>> {
+        match &job.payload {
+            Some(payload) if payload.len() > limits::PAYLOAD_INLINE_BYTES_MAX => {
+                self.conn.prepare_cached(sql::ATTACHMENT_INSERT)?.execute(params!["payload", payload.as_bytes()])?;
+                Ok(Some(self.conn.last_insert_rowid()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `false` when the id is stored already.
+    fn insert_record(&mut self, job: &NewJob, attachment: Option<i64>, beginning: Beginning<'_>) -> Outcome<bool> {
+        let inline = if attachment.is_some() { None } else { job.payload.as_deref() };
+        let biz_id = job.biz_id.as_ref().map(BizId::as_str);
+        let (pool, trigger, priority, unique) =
+            (job.pool.as_str(), job.trigger.code(), job.priority.code(), job.unique.code());
+        let (due, made) = (job.execute_time.as_ms(), job.create_time.as_ms());
+        let rows = match beginning {
+            Beginning::Queued { claimed } if job.fires.is_none() && job.concurrency_key.is_none() => {
+                self.job_insert.execute(params![
+                    job.id.0,
+                    job.task.as_str(),
+                    pool,
+                    trigger,
+                    priority,
+                    unique,
+                    biz_id,
+                    job.max_retry,
+                    i64::from(claimed),
+                    due,
+                    job.timeout_ms,
+                    attachment,
+                    made,
+                    inline,
+                ])?
+            }
+            beginning => {
+                let (status, fence, skip) = match beginning {
+                    Beginning::Queued { claimed } => (JobStatus::Pending, i64::from(claimed), None),
+                    Beginning::Skipped { reason, words } => (JobStatus::Skipped, 0, Some((reason, words))),
+                };
+                let (last, first) = (job.fires.map(|fires| fires.last), job.fires.map(|fires| fires.first));
+                self.conn.prepare_cached(sql::JOB_INSERT_FIRED)?.execute(params![
+                    job.id.0,
+                    job.task.as_str(),
+                    pool,
+                    trigger,
+                    priority,
+                    unique,
+                    biz_id,
+                    job.max_retry,
+                    fence,
+                    due,
+                    job.timeout_ms,
+                    attachment,
+                    made,
+                    inline,
+                    job.concurrency_key.as_deref(),
+                    last.map(Timestamp::as_ms),
+                    first.map(Timestamp::as_ms),
+                    job.fires.map(|fires| fires.count),
+                    status.code(),
+                    skip.map(|(reason, _)| reason.code()),
+                    skip.map(|_| made),
+                    skip.map(|(_, words)| words),
+                ])?
+            }
+        };
+        Ok(rows == 1)
+    }
+
+    fn insert_queue_row(&mut self, job: &NewJob, lane: Option<&Lane>, claimed: bool) -> Outcome<()> {
+        let state = if claimed { QueueState::Claimed } else { QueueState::Queued };
+        let (owner, fence) = (claimed.then_some(self.owner.0), i64::from(claimed));
+        let (task, pool) = (job.task.as_str(), job.pool.as_str());
+        let (priority, due) = (job.priority.code(), job.execute_time.as_ms());
+        match lane {
+            None => {
+                self.queue_insert.execute(params![job.id.0, task, pool, priority, due, fence, owner, state.code()])?;
+            }
+            Some(lane) => {
+                let place = (lane_code(Some(lane)), key_of(lane));
+                self.conn.prepare_cached(sql::QUEUE_INSERT_LANE)?.execute(params![
+                    job.id.0,
+                    task,
+                    pool,
+                    priority,
+                    due,
+                    fence,
+                    owner,
+                    state.code(),
+                    place.0,
+                    place.1,
+                ])?;
+            }
         }
         Ok(())
     }
+}
+
+/// The answer of the first try, without the names of those that it replaced.
+fn again(job: &NewJob, made: &Made) -> Submitted {
+    Submitted::Stored { claimed: is_claimed(job, made), replaced: Vec::new() }
+}
+
+/// A job that has ended since cannot be told from one that was claimed.
+fn is_claimed(job: &NewJob, made: &Made) -> bool {
+    made.is_ours || (job.claim && !made.is_live)
 }
 
 /// The job that has the key; `None` when its record is gone.

@@ -1,16 +1,16 @@
-//! Tasks and pools: definitions, changed by people and guarded by their version.
+//! Tasks: definitions, changed by people and guarded by their version.
 
 use mainspring_model::task::{Task, TaskDefinition, TaskSwitch};
-use mainspring_model::{TaskCode, Timestamp};
+use mainspring_model::{CalendarName, TaskCode, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
-use super::decode::{self, Columns, readable};
+use super::decode::{self, readable};
 use super::fault::{Fault, Outcome};
 use super::settle::write_audit;
-use super::sql;
+use super::{lanes, rates, sql};
 use crate::rules::is_repeated_update;
-use crate::{PoolSettings, TaskChange, WhenFull};
+use crate::{NextFireChange, TaskChange};
 
 /// Who changes something, and when.
 #[derive(Debug)]
@@ -34,10 +34,16 @@ fn written(conn: &Connection, code: &TaskCode) -> Outcome<Task> {
     task(conn, code)?.ok_or_else(|| Fault::Row(format!("task `{code}` is gone within its own transaction")))
 }
 
-pub(super) fn create(conn: &Connection, code: &TaskCode, definition: &TaskDefinition, by: &By) -> Outcome<TaskChange> {
+pub(super) fn create(
+    conn: &Connection,
+    code: &TaskCode,
+    definition: &TaskDefinition,
+    next_fire: Option<Timestamp>,
+    by: &By,
+) -> Outcome<TaskChange> {
     let mut values = vec![Value::Text(code.to_string())];
     values.extend(columns(definition));
-    values.push(Value::Integer(by.now.as_ms()));
+    values.extend([Value::Integer(by.now.as_ms()), opt_time(next_fire)]);
     let inserted = conn.prepare_cached(sql::TASK_INSERT)?.execute(params_from_iter(values))? == 1;
     let stored = written(conn, code)?;
     if !inserted {
@@ -52,24 +58,40 @@ pub(super) fn update(
     code: &TaskCode,
     version: i64,
     definition: &TaskDefinition,
+    next_fire: NextFireChange,
     by: &By,
 ) -> Outcome<TaskChange> {
+    let Some(stored) = task(conn, code)? else { return Ok(TaskChange::Missing) };
+    if stored.version != version {
+        return Ok(match is_repeated_update(&stored, version, definition) {
+            true => TaskChange::Written(stored),
+            false => TaskChange::Conflict(stored),
+        });
+    }
+    let (keep, next_fire) = match next_fire {
+        NextFireChange::Keep => (1, None),
+        NextFireChange::Set(next_fire) => (0, next_fire),
+    };
     let mut values = vec![Value::Text(code.to_string())];
     values.extend(columns(definition));
-    values.extend([Value::Integer(by.now.as_ms()), Value::Integer(version)]);
-    let updated = conn.prepare_cached(sql::TASK_UPDATE)?.execute(params_from_iter(values))? == 1;
-    let Some(stored) = task(conn, code)? else { return Ok(TaskChange::Missing) };
-    if updated {
-        let detail = format!("version {}", stored.version);
-        write_audit(conn, by.now, &by.who, "edit", &format!("task:{code}"), &detail)?;
-    } else if !is_repeated_update(&stored, version, definition) {
-        return Ok(TaskChange::Conflict(stored));
-    }
+    values.extend([by.now.as_ms(), version, keep].map(Value::Integer));
+    values.push(opt_time(next_fire));
+    conn.prepare_cached(sql::TASK_UPDATE)?.execute(params_from_iter(values))?;
+    lanes::judge_anew(conn, code, &stored.definition, definition)?;
+    let stored = written(conn, code)?;
+    write_audit(conn, by.now, &by.who, "edit", &format!("task:{code}"), &format!("version {}", stored.version))?;
     Ok(TaskChange::Written(stored))
 }
 
-pub(super) fn switch(conn: &Connection, code: &TaskCode, to: TaskSwitch, by: &By) -> Outcome<TaskChange> {
-    let row = params![code.as_str(), to.as_str(), by.now.as_ms()];
+pub(super) fn switch(
+    conn: &Connection,
+    code: &TaskCode,
+    to: TaskSwitch,
+    next_fire: Option<Timestamp>,
+    by: &By,
+) -> Outcome<TaskChange> {
+    let next_fire = next_fire.filter(|_| to == TaskSwitch::Enabled).map(Timestamp::as_ms);
+    let row = params![code.as_str(), to.as_str(), by.now.as_ms(), next_fire];
     let switched = conn.prepare_cached(sql::TASK_SET_SWITCH)?.execute(row)? == 1;
     let Some(stored) = task(conn, code)? else { return Ok(TaskChange::Missing) };
     if switched {
@@ -88,6 +110,7 @@ pub(super) fn delete(conn: &Connection, code: &TaskCode, version: Option<i64>, b
         return Ok(TaskChange::InTheWay(stored));
     }
     conn.prepare_cached(sql::TASK_DELETE)?.execute([code.as_str()])?;
+    rates::forget(conn, code)?;
     write_audit(conn, by.now, &by.who, "delete", &format!("task:{code}"), &format!("version {}", stored.version))?;
     Ok(TaskChange::Written(stored))
 }
@@ -96,18 +119,28 @@ pub(super) fn live_jobs(conn: &Connection, code: &TaskCode, limit: u32) -> Outco
     Ok(conn.prepare_cached(sql::TASK_LIVE)?.query_row(params![code.as_str(), limit], |row| row.get(0))?)
 }
 
+fn opt_time(time: Option<Timestamp>) -> Value {
+    time.map_or(Value::Null, |time| Value::Integer(time.as_ms()))
+}
+
 /// The columns that a person decides, in the order of the statements.
-fn columns(definition: &TaskDefinition) -> [Value; 22] {
+fn columns(definition: &TaskDefinition) -> [Value; 30] {
     let text = |text: &str| Value::Text(text.to_owned());
-    let opt_text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
+    let opt_text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
     let number = |number: u32| Value::Integer(number.into());
+    let opt_number = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Integer(number.into()));
     [
         text(&definition.name),
         text(definition.kind.as_str()),
         text(definition.handler.as_str()),
-        opt_text(&definition.cron_expression),
-        opt_text(&definition.time_zone),
-        opt_text(&definition.param),
+        opt_text(definition.cron_expression.as_deref()),
+        opt_text(definition.time_zone.as_deref()),
+        definition.every.map_or(Value::Null, |every| Value::Integer(every.span.as_ms())),
+        opt_text(definition.every.map(|every| every.rhythm.as_str())),
+        opt_time(definition.start_at),
+        opt_time(definition.end_at),
+        opt_text(definition.calendar.as_ref().map(CalendarName::as_str)),
+        opt_text(definition.param.as_deref()),
         number(definition.timeout_seconds),
         text(definition.fail_strategy.as_str()),
         number(definition.retry.count),
@@ -116,61 +149,16 @@ fn columns(definition: &TaskDefinition) -> [Value; 22] {
         text(definition.pool.as_str()),
         Value::Integer(definition.priority.code()),
         text(definition.overlap.as_str()),
-        definition.max_running.map_or(Value::Null, number),
+        opt_number(definition.max_running),
+        opt_text(definition.concurrency_key.as_deref()),
+        definition.rate_limit.map_or(Value::Null, |limit| Value::Text(limit.to_string())),
         text(definition.misfire.as_str()),
         number(definition.misfire_grace_seconds),
         number(definition.max_catchup),
+        opt_number(definition.start_deadline_seconds),
         text(definition.on_lost.as_str()),
-        opt_text(&definition.owner),
+        opt_text(definition.owner.as_deref()),
         Value::Text(serde_json::Value::from(definition.tags.clone()).to_string()),
-        opt_text(&definition.description),
+        opt_text(definition.description.as_deref()),
     ]
-}
-
-pub(super) fn pools(conn: &Connection) -> Outcome<Vec<PoolSettings>> {
-    let mut statement = conn.prepare_cached(sql::POOLS)?;
-    readable(&mut statement.query([])?, |row| {
-        let mut c = Columns::of(row);
-        Ok(PoolSettings {
-            name: mainspring_model::PoolName::stored(c.text()?),
-            concurrency: c.count()?,
-            queue_capacity: c.count()?,
-            paused: c.take()?,
-            when_full: when_full_of(c.text()?)?,
-        })
-    })
-}
-
-pub(super) fn put_pool(conn: &Connection, pool: &PoolSettings, by: &By) -> Outcome<()> {
-    conn.prepare_cached(sql::POOL_PUT)?.execute(params![
-        pool.name.as_str(),
-        pool.concurrency,
-        pool.queue_capacity,
-        pool.paused,
-        when_full_word(pool.when_full),
-    ])?;
-    let detail = format!(
-        "concurrency {}, queue {}, {}{}",
-        pool.concurrency,
-        pool.queue_capacity,
-        when_full_word(pool.when_full),
-        if pool.paused { ", paused" } else { "" }
-    );
-    write_audit(conn, by.now, &by.who, "set", &format!("pool:{}", pool.name), &detail)
-}
-
-const fn when_full_word(when_full: WhenFull) -> &'static str {
-    match when_full {
-        WhenFull::Spill => "SPILL",
-        WhenFull::Wait => "WAIT",
-        WhenFull::CallerRuns => "CALLER_RUNS",
-        WhenFull::Reject => "REJECT",
-    }
-}
-
-fn when_full_of(word: &str) -> Outcome<WhenFull> {
-    [WhenFull::Spill, WhenFull::Wait, WhenFull::CallerRuns, WhenFull::Reject]
-        .into_iter()
-        .find(|when_full| when_full_word(*when_full) == word)
-        .ok_or_else(|| Fault::Row(format!("when_full `{word}` is not known to this version")))
 }

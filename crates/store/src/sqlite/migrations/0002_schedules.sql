@@ -20,6 +20,10 @@ ALTER TABLE async_task ADD COLUMN concurrency_key TEXT;
 ALTER TABLE job_queue ADD COLUMN lane INTEGER NOT NULL DEFAULT 0;
 -- Partial: the jobs of tasks without limits never touch it. The key of a job in a lane is '' when it has none.
 CREATE INDEX job_queue_lane ON job_queue (task_code, concurrency_key, state, priority, due) WHERE lane > 0;
+CREATE INDEX job_queue_serial ON job_queue (task_code, concurrency_key, state) WHERE lane = 2;
+-- Live jobs of tasks whose limits were defined, and not kept, before.
+UPDATE job_queue SET lane = 1, concurrency_key = ''
+WHERE task_code IN (SELECT task_code FROM task_info WHERE overlap <> 'ALLOW' OR max_running IS NOT NULL);
 
 -- The last starts under a rate limit, as rings: at most as many rows as the limit's count, per task (or pool) and key.
 CREATE TABLE rate_start (

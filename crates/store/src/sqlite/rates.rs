@@ -1,0 +1,138 @@
+//! Limits on rates: never more than so many starts in any period of that length.
+//!
+//! Each rate has a ring of its last starts. The next start takes the slot of the one that lies `count` starts back, and
+//! may do so a period after it. A job that comes too soon is throttled; the ring then knows when it opens, and the claim
+//! that comes after that lets as many go on as may start.
+
+use mainspring_model::{JobId, PoolName, RateLimit, TaskCode, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::decode::time;
+use super::fault::{Fault, Outcome};
+use super::lanes::Tasks;
+use super::sql;
+use crate::rules::{RINGS_OPENED_MAX, opening, opens_at, pool_scope, slot, slot_after, task_scope};
+
+#[derive(Debug)]
+pub(super) struct Ring<'c> {
+    conn: &'c Connection,
+    scope: String,
+    key: String,
+    limit: RateLimit,
+}
+
+impl<'c> Ring<'c> {
+    pub(super) fn of_task(conn: &'c Connection, code: &TaskCode, key: &str, limit: RateLimit) -> Ring<'c> {
+        Ring { conn, scope: task_scope(code), key: key.to_owned(), limit }
+    }
+
+    /// `None` for a pool without a rate, and for one whose rate cannot be read: it is shown in the log and stops nobody.
+    pub(super) fn of_pool(conn: &'c Connection, pool: &PoolName) -> Outcome<Option<Ring<'c>>> {
+        let text: Option<Option<String>> =
+            conn.prepare_cached(sql::POOL_RATE)?.query_row([pool.as_str()], |row| row.get(0)).optional()?;
+        let Some(text) = text.flatten() else { return Ok(None) };
+        let Ok(limit) = text.parse() else {
+            tracing::error!(%pool, rate = text, "the rate of a pool cannot be read");
+            return Ok(None);
+        };
+        Ok(Some(Ring { conn, scope: pool_scope(pool), key: String::new(), limit }))
+    }
+
+    /// When the next start may be. `None`: at any time.
+    pub(super) fn opens(&self) -> Outcome<Option<Timestamp>> {
+        Ok(opens_at(self.next()?.1, self.limit))
+    }
+
+    pub(super) fn start(&self, at: Timestamp) -> Outcome<()> {
+        let (slot, _) = self.next()?;
+        let of_ring = (self.scope.as_str(), self.key.as_str());
+        self.conn.prepare_cached(sql::RING_START)?.execute(params![of_ring.0, of_ring.1, slot, at.as_ms()])?;
+        let next = slot_after(slot, self.limit);
+        self.conn.prepare_cached(sql::RING_TURN)?.execute(params![of_ring.0, of_ring.1, next])?;
+        Ok(())
+    }
+
+    /// Somebody waits until then.
+    pub(super) fn wait(&self, opens: Timestamp) -> Outcome<()> {
+        let row = params![self.scope, self.key, opens.as_ms()];
+        self.conn.prepare_cached(sql::RING_WAIT)?.execute(row)?;
+        Ok(())
+    }
+
+    /// The next slot, and the start that it holds.
+    fn next(&self) -> Outcome<(u32, Option<Timestamp>)> {
+        let row: Option<(u32, Option<i64>)> = self
+            .conn
+            .prepare_cached(sql::RING_READ)?
+            .query_row(params![self.scope, self.key, self.limit.count], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(row.map_or((0, None), |(next, start)| (slot(next, self.limit), start.map(time))))
+    }
+
+    fn start_in(&self, slot: u32) -> Outcome<Option<Timestamp>> {
+        let row = params![self.scope, self.key, slot];
+        let start: Option<i64> =
+            self.conn.prepare_cached(sql::RING_SLOT)?.query_row(row, |row| row.get(0)).optional()?;
+        Ok(start.map(time))
+    }
+
+    /// What its slots hold from the next one on, as far as `jobs` starts need them.
+    fn oldest_starts(&self, jobs: usize) -> Outcome<Vec<Option<Timestamp>>> {
+        let (mut at, _) = self.next()?;
+        let mut starts = Vec::with_capacity(jobs);
+        for _ in 0..jobs {
+            starts.push(self.start_in(at)?);
+            at = slot_after(at, self.limit);
+        }
+        Ok(starts)
+    }
+}
+
+/// Lets go on what waited for a rate that has opened: before jobs are chosen, so that they take part.
+pub(super) fn open(conn: &Connection, now: Timestamp) -> Outcome<()> {
+    let most = i64::try_from(RINGS_OPENED_MAX).unwrap_or(i64::MAX);
+    let mut statement = conn.prepare_cached(sql::RINGS_OPEN)?;
+    let rows = statement.query_map(params![now.as_ms(), most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rings: Vec<(String, String)> = rows.collect::<rusqlite::Result<_>>()?;
+    let mut tasks = Tasks::new(conn);
+    for (scope, key) in rings {
+        open_one(conn, &mut tasks, &scope, &key, now)?;
+    }
+    Ok(())
+}
+
+fn open_one(conn: &Connection, tasks: &mut Tasks<'_>, scope: &str, key: &str, now: Timestamp) -> Outcome<()> {
+    let code = TaskCode::stored(scope.strip_prefix("task:").unwrap_or(scope));
+    let limit = tasks.readable(&code)?.and_then(|task| task.definition.rate_limit);
+    let most = limit.map_or(i64::MAX, |limit| i64::from(limit.count) + 1);
+    let mut statement = conn.prepare_cached(sql::LANE_THROTTLED)?;
+    let rows = statement.query_map(params![code.as_str(), key, most], |row| row.get(0).map(JobId))?;
+    let waiting: Vec<JobId> = rows.collect::<rusqlite::Result<_>>()?;
+    let (mut jobs, mut then) = (waiting.len(), None);
+    if let Some(limit) = limit {
+        let ring = Ring::of_task(conn, &code, key, limit);
+        let opening = opening(ring.oldest_starts(waiting.len().min(limit.count as usize))?, limit, now);
+        jobs = jobs.min(opening.jobs as usize);
+        then = Some(opening.then).filter(|_| jobs < waiting.len());
+    }
+    let mut admit = conn.prepare_cached(sql::QUEUE_ADMIT)?;
+    for id in &waiting[..jobs] {
+        admit.execute([id.0])?;
+    }
+    conn.prepare_cached(sql::RING_OPEN)?.execute(params![scope, key, then.map(Timestamp::as_ms)])?;
+    Ok(())
+}
+
+/// When the next job that waits for a rate may go on, in whatever pool it is.
+pub(super) fn next_opening(conn: &Connection) -> Outcome<Option<Timestamp>> {
+    let next: Option<i64> = conn.prepare_cached(sql::RINGS_NEXT)?.query_row([], |row| row.get(0)).optional()?;
+    Ok::<_, Fault>(next.map(time))
+}
+
+/// The rates of a task begin anew.
+pub(super) fn forget(conn: &Connection, code: &TaskCode) -> Outcome<()> {
+    let scope = task_scope(code);
+    conn.prepare_cached(sql::RINGS_DELETE)?.execute([&scope])?;
+    conn.prepare_cached(sql::RINGS_DELETE_STARTS)?.execute([&scope])?;
+    Ok(())
+}
