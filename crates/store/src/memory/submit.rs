@@ -41,10 +41,14 @@ impl Data {
         Submitted::Stored { claimed: self.store_new(owner, new, &task), replaced }
     }
 
-    /// An earlier try claimed it for this node. Whose it is once it has ended is of no account.
+    /// An earlier try claimed it for this node. A job that has ended since cannot be told from one that was claimed; one
+    /// that was claimed later is known to this node.
     pub(super) fn is_claimed(&self, owner: Incarnation, new: &NewJob) -> bool {
-        new.claim
-            && self.queue.get(&new.id).is_none_or(|queued| queued.owner == Some(owner) && queued.fence == Fence(1))
+        let at_insert = self.records[&new.id].job.fence == Fence(1);
+        let is_still_ours = |queued: &Queued| {
+            at_insert && queued.state == QueueState::Claimed && queued.owner == Some(owner) && queued.fence == Fence(1)
+        };
+        new.claim && self.queue.get(&new.id).is_none_or(is_still_ours)
     }
 
     pub(super) fn live_of(&self, task: &TaskCode) -> Vec<JobId> {
