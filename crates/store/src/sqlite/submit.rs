@@ -52,7 +52,7 @@ pub(super) enum Joining {
 pub(super) struct Made {
     pub(super) skip: Option<SkipReason>,
     /// Claimed by its own insert, for this node, and still so.
-    pub(super) is_ours: bool,
+    is_ours: bool,
     is_live: bool,
 }
 
@@ -324,7 +324,7 @@ fn again(job: &NewJob, made: &Made) -> Submitted {
 }
 
 /// A job that has ended since cannot be told from one that was claimed.
-fn is_claimed(job: &NewJob, made: &Made) -> bool {
+pub(super) fn is_claimed(job: &NewJob, made: &Made) -> bool {
     made.is_ours || (job.claim && !made.is_live)
 }
 
