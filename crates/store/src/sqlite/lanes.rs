@@ -96,8 +96,12 @@ pub(super) fn live_of_task(conn: &Connection, task: &Task, limit: u32) -> Outcom
     tasks::live_jobs(conn, &task.code, limit)
 }
 
-pub(super) fn oldest_live(conn: &Connection, code: &TaskCode) -> Outcome<Option<JobId>> {
-    let id: Option<i64> = conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([code.as_str()], |row| row.get(0))?;
+pub(super) fn oldest_live(conn: &Connection, task: &Task) -> Outcome<Option<JobId>> {
+    if !task.definition.is_guarded() {
+        return Ok(live_ids(conn, task)?.first().copied());
+    }
+    let code = task.code.as_str();
+    let id: Option<i64> = conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([code], |row| row.get(0))?;
     Ok(id.map(JobId))
 }
 

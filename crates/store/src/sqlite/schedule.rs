@@ -85,7 +85,7 @@ fn enter(conn: &Connection, batch: &mut Batch<'_>, task: &Task, entry: &FireEntr
     match batch.join(task, job)? {
         Joining::Stored { claimed, replaced } => Ok(FireEnd::Stored { claimed, replaced }),
         Joining::KeptAway => {
-            let live = lanes::oldest_live(conn, &task.code)?;
+            let live = lanes::oldest_live(conn, task)?;
             let words = skip_text(SkipReason::Overlap, &fires, &task.definition, live);
             batch.skip(job, SkipReason::Overlap, &words)?;
             Ok(FireEnd::Skipped(SkipReason::Overlap))
