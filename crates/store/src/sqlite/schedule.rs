@@ -10,6 +10,7 @@ use mainspring_model::{Incarnation, TaskCode, Timestamp, Trigger, Unique};
 use rusqlite::{Connection, params};
 
 use super::command::answer_each;
+use super::decode::coded;
 use super::fault::{Fault, Outcome};
 use super::submit::{Batch, Joining, Made, is_claimed};
 use super::{lanes, sql, tasks};
@@ -64,7 +65,7 @@ fn repeated(batch: &mut Batch<'_>, fire: &Fire, stored: Option<&Task>) -> Outcom
         is_any_made |= made.is_some();
         ends.push(match made {
             None => FireEnd::Duplicate,
-            Some(Made { skip: Some(reason), .. }) => FireEnd::Skipped(reason),
+            Some(Made { skip: Some(code), .. }) => FireEnd::Skipped(coded("skip reason", code, SkipReason::from_code)?),
             Some(made) => FireEnd::Stored { claimed: is_claimed(&entry.job, &made), replaced: Vec::new() },
         });
     }

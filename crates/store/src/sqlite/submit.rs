@@ -50,7 +50,8 @@ pub(super) enum Joining {
 
 /// What an earlier try stored.
 pub(super) struct Made {
-    pub(super) skip: Option<SkipReason>,
+    /// The code of the reason why it was skipped.
+    pub(super) skip: Option<i64>,
     /// Claimed by its own insert, for this node, and still so.
     is_ours: bool,
     is_live: bool,
@@ -121,8 +122,7 @@ impl<'c> Batch<'c> {
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut c = Columns::of(row);
         c.coded("status", JobStatus::from_code)?;
-        let skip =
-            c.take::<Option<i64>>()?.map(|code| coded("skip reason", code, SkipReason::from_code)).transpose()?;
+        let skip = c.take()?;
         let fence: i64 = c.take()?;
         let state: Option<i64> = c.take()?;
         let owner: Option<i64> = c.take()?;
