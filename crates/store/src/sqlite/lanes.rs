@@ -100,8 +100,8 @@ pub(super) fn oldest_live(conn: &Connection, task: &Task) -> Outcome<Option<JobI
     if !task.definition.is_guarded() {
         return Ok(live_ids(conn, task)?.first().copied());
     }
-    let code = task.code.as_str();
-    let id: Option<i64> = conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([code], |row| row.get(0))?;
+    let id: Option<i64> =
+        conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([task.code.as_str()], |row| row.get(0))?;
     Ok(id.map(JobId))
 }
 

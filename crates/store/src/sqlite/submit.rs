@@ -121,7 +121,6 @@ impl<'c> Batch<'c> {
         let mut rows = statement.query([job.id.0])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut c = Columns::of(row);
-        c.coded("status", JobStatus::from_code)?;
         let skip = c.take()?;
         let fence: i64 = c.take()?;
         let state: Option<i64> = c.take()?;
