@@ -152,8 +152,9 @@ impl Run {
             1 => again(AttemptStatus::Failed, self.now.plus_ms(self.dice.i64(0..300)), Budget::Failure),
             _ => done(None),
         };
-        // Now and then the node does not know that the job is in a lane.
-        let lane = claim.lane.clone().filter(|_| self.dice.u32(0..4) > 0);
+        // Now and then the node does not know that the job is in a lane: the limit came after the claim. Those that run
+        // one after another are in theirs from the start.
+        let lane = claim.lane.clone().filter(|lane| lane.serial || self.dice.u32(0..4) > 0);
         let settlement = Settlement { finish_time: self.now, lane, ..settlement(&claim, decision) };
         self.world.store.settle(vec![settlement], self.now).await.expect("settles");
     }
