@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use mainspring_model::{BizId, HandlerName, PoolName, Priority, Refused, Span, TaskCode, Timestamp, Unique, task};
+use mainspring_model::{
+    BizId, HandlerName, PoolName, Priority, Refused, Span, TaskCode, Timestamp, Unique, cron, task,
+};
 use serde_json::value::RawValue;
 
 /// Reads one member; the name in its complaint is set by the caller.
@@ -57,6 +59,7 @@ read_as_text!(
     Span,
     Priority,
     Unique,
+    cron::Start,
     task::TaskKind,
     task::FailStrategy,
     task::Overlap,

@@ -33,7 +33,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use api::{attempts, batch, dead_jobs, health, jobs, nodes, operations, output, pools, submit, tasks, trigger};
+use api::{attempts, batch, cron, dead_jobs, health, jobs, nodes, operations, output, pools, submit, tasks, trigger};
 pub use guard::guard;
 pub use openapi::document;
 pub use problem::Problem;
@@ -63,7 +63,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(pools::list_pools))
         .routes(routes!(pools::show_pool, pools::put_pool))
         .routes(routes!(nodes::list_nodes))
-        .routes(routes!(nodes::list_handlers));
+        .routes(routes!(nodes::list_handlers))
+        .routes(routes!(cron::preview_cron));
     OpenApiRouter::with_openapi(openapi::Document::openapi())
         .nest("/api/v1", v1)
         .routes(routes!(health::healthz))

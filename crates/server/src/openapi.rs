@@ -27,6 +27,7 @@ use crate::{docs_page, wire};
         (name = "tasks", description = "Definitions that jobs are made from"),
         (name = "pools", description = "Bounded execution slots"),
         (name = "nodes", description = "Running engines and their handlers"),
+        (name = "cron", description = "Expressions, tried out before they are saved"),
         (name = "system", description = "For supervisors and load balancers")
     )
 )]

@@ -6,6 +6,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use mainspring_engine::Error;
+use mainspring_model::cron::Field;
 use mainspring_model::{Code, Refused, Span};
 use mainspring_store::{StoreError, Trouble};
 use serde::{Serialize, Serializer};
@@ -53,6 +54,9 @@ impl Problem {
             detail,
             code,
             hint: None,
+            class: None,
+            field: None,
+            position: None,
             errors: Vec::new(),
             current_version: None,
             allowed_operations: None,
@@ -93,6 +97,11 @@ impl From<Refused> for Problem {
         let body = &mut problem.body;
         body.hint = refused.hint;
         body.current_version = refused.current_version;
+        if let Some(place) = refused.cron {
+            body.class = Some(place.class.as_str());
+            body.field = place.field.map(Field::as_str);
+            body.position = Some(place.position);
+        }
         body.errors = refused
             .errors
             .into_iter()

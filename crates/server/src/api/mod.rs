@@ -2,6 +2,7 @@
 
 pub(crate) mod attempts;
 pub(crate) mod batch;
+pub(crate) mod cron;
 pub(crate) mod dead_jobs;
 pub(crate) mod health;
 pub(crate) mod jobs;

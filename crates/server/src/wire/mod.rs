@@ -3,6 +3,7 @@
 //! Bodies that come in are read by `extract`, which complains of every field at once; the shapes of requests here
 //! are their description, and a test holds both against each other.
 
+mod cron;
 mod jobs;
 mod queries;
 mod system;
@@ -14,6 +15,7 @@ use mainspring_model::operations::{Denied, Operations};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+pub use cron::*;
 pub use jobs::*;
 pub use queries::*;
 pub use system::*;
@@ -36,6 +38,15 @@ pub struct Problem {
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// With CRON_INVALID: the kind of mistake, such as RANGE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<&'static str>,
+    /// With CRON_INVALID: the field of the expression, such as dayOfWeek.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<&'static str>,
+    /// With CRON_INVALID: the column of the first wrong character, 1 for the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
     /// One entry per wrong field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
