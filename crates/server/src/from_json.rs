@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use mainspring_model::{
-    BizId, HandlerName, PoolName, Priority, Refused, Span, TaskCode, Timestamp, Unique, cron, task,
+    BizId, CalendarName, HandlerName, PoolName, Priority, RateLimit, Refused, Span, TaskCode, Timestamp, Unique, cron,
+    schedule, task,
 };
 use serde_json::value::RawValue;
 
@@ -59,6 +60,9 @@ read_as_text!(
     Span,
     Priority,
     Unique,
+    CalendarName,
+    RateLimit,
+    schedule::Rhythm,
     cron::Start,
     task::TaskKind,
     task::FailStrategy,

@@ -59,6 +59,8 @@ impl Problem {
             position: None,
             errors: Vec::new(),
             current_version: None,
+            current: None,
+            differences: None,
             allowed_operations: None,
             denied_operations: None,
             id: None,
@@ -69,6 +71,15 @@ impl Problem {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.body.hint = Some(hint.into());
+        self
+    }
+
+    /// Both sides of a conflict.
+    #[must_use]
+    pub(crate) fn conflict(mut self, current: &wire::Task, differences: Vec<wire::Conflicting>) -> Problem {
+        self.body.current_version = Some(current.version);
+        self.body.current = serde_json::value::to_raw_value(current).ok();
+        self.body.differences = Some(differences);
         self
     }
 

@@ -3,21 +3,26 @@
 //! Bodies that come in are read by `extract`, which complains of every field at once; the shapes of requests here
 //! are their description, and a test holds both against each other.
 
+mod calendars;
 mod cron;
 mod jobs;
 mod queries;
+mod schedules;
 mod system;
 mod tasks;
 
 use std::collections::BTreeMap;
 
-use mainspring_model::operations::{Denied, Operations};
+use mainspring_model::operations::Listed;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+pub use calendars::*;
 pub use cron::*;
 pub use jobs::*;
 pub use queries::*;
+pub use schedules::*;
 pub use system::*;
 pub use tasks::*;
 
@@ -53,6 +58,13 @@ pub struct Problem {
     /// With VERSION_CONFLICT: the version that is stored now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<i64>,
+    /// With VERSION_CONFLICT: the task as it is stored now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Task>)]
+    pub current: Option<Box<RawValue>>,
+    /// With VERSION_CONFLICT: where what you sent and what is stored differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Vec<Conflicting>>,
     /// With OPERATION_NOT_ALLOWED: what is allowed instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_operations: Option<Vec<&'static str>>,
@@ -69,6 +81,15 @@ pub struct FieldProblem {
     #[schema(example = "UNKNOWN_FIELD")]
     pub code: &'static str,
     pub detail: String,
+}
+
+/// One field of two versions.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Conflicting {
+    #[schema(example = "owner")]
+    pub field: &'static str,
+    pub yours: serde_json::Value,
+    pub stored: serde_json::Value,
 }
 
 /// A part of a long list.
@@ -93,6 +114,13 @@ pub struct Press {
     /// A repeat with the same id changes nothing and answers `duplicate: true`. The header Idempotency-Key says the
     /// same.
     pub request_id: Option<String>,
+}
+
+/// What was done leaves nothing to show, and it was done before.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Repeated {
+    #[schema(example = true)]
+    pub duplicate: bool,
 }
 
 pub(crate) type Allowed = Vec<&'static str>;
