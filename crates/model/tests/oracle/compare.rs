@@ -8,8 +8,13 @@ use super::{Schedule, schedule, walk};
 
 /// One window around a change of the clocks; what differs, in words.
 pub(crate) fn difference(rng: &mut Rng, name: &str) -> Option<String> {
-    let zone = walk::zone(name);
     let somewhere = rng.i64(0..4_070_908_800); // 1970 to 2098
+    difference_behind(rng, name, somewhere)
+}
+
+/// The same around the first change after a second.
+pub(crate) fn difference_behind(rng: &mut Rng, name: &str, somewhere: i64) -> Option<String> {
+    let zone = walk::zone(name);
     let change = walk::change_after(&zone, somewhere).unwrap_or(somewhere).min(4_102_000_000);
     let near = walk::date((change - rng.i64(0..86_400)).div_euclid(86_400));
     let hour = zone.to_datetime(jiff::Timestamp::from_second(change - 1).expect("in range")).hour();

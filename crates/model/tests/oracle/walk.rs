@@ -25,8 +25,8 @@ pub(crate) fn change_after(zone: &TimeZone, second: i64) -> Option<i64> {
 /// The clock on the wall shows each local time for the first time once; that is when a schedule of fixed times fires.
 /// When the clock jumps, what it never showed is made up for at once, unless it jumped by more than three hours.
 pub(crate) fn fires(schedule: &Schedule, zone: &TimeZone, after: i64, until: i64) -> Vec<i64> {
-    // Two days before, so that it is known what the clock has shown.
-    let before = after - 2 * 86_400;
+    // A day before, so that it is known what the clock has shown.
+    let before = after - 86_400;
     let wall = Wall::of(zone, before, until);
     let whole_minutes = |second: i64| (wall.at(second) - second) % 60 == 0;
     let minutes_are_enough = schedule.seconds.iter().eq([&0]) && whole_minutes(before) && whole_minutes(until);
