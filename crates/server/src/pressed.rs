@@ -4,7 +4,8 @@
 //! on every node and after a restart, for `REQUEST_ID_KEPT_MS`. An operation that was refused or failed has done nothing:
 //! its id is free again. Whoever comes while the first is being carried out waits a little for it.
 //!
-//! An operation goes on to its end when its caller goes away, for otherwise its id would stay taken with no answer.
+//! An operation goes on to its end when its caller goes away, for otherwise its id would stay taken with no answer, and
+//! half of a declaration would be carried out.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
@@ -100,25 +101,11 @@ pub(crate) async fn press<W>(state: &AppState, request_id: Option<String>, opera
 where
     W: Future<Output = Result<Done, Problem>> + Send + 'static,
 {
-    let Some(request_id) = request_id else { return work.await?.answer() };
-    let button = Button { state: state.clone(), request_id, operation };
+    let button = request_id.map(|request_id| Button { state: state.clone(), request_id, operation });
     let pressed = state.shared.pressed.spawn(async move {
-        if let Some(first) = button.first_answer().await? {
-            return Ok(first);
-        }
-        match AssertUnwindSafe(work).catch_unwind().await {
-            Ok(Ok(done)) => {
-                button.keep(Some(&done.clone().into_kept())).await;
-                Ok(done)
-            }
-            Ok(Err(problem)) => {
-                button.keep(None).await;
-                Err(problem)
-            }
-            Err(panic) => {
-                button.keep(None).await;
-                resume_unwind(panic)
-            }
+        match button {
+            Some(button) => button.press(work).await,
+            None => work.await,
         }
     });
     match pressed.await {
@@ -135,6 +122,26 @@ struct Button {
 }
 
 impl Button {
+    async fn press(self, work: impl Future<Output = Result<Done, Problem>>) -> Result<Done, Problem> {
+        if let Some(first) = self.first_answer().await? {
+            return Ok(first);
+        }
+        match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(Ok(done)) => {
+                self.keep(Some(&done.clone().into_kept())).await;
+                Ok(done)
+            }
+            Ok(Err(problem)) => {
+                self.keep(None).await;
+                Err(problem)
+            }
+            Err(panic) => {
+                self.keep(None).await;
+                resume_unwind(panic)
+            }
+        }
+    }
+
     /// `None`: this is the first press.
     async fn first_answer(&self) -> Result<Option<Done>, Problem> {
         let (engine, clock) = (&self.state.engine, self.state.engine.clock());
