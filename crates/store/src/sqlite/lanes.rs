@@ -18,7 +18,7 @@ use super::decode::Columns;
 use super::fault::{Fault, Outcome};
 use super::rates::Ring;
 use super::{rates, sql, tasks};
-use crate::rules::{HeldOfLane, is_full, lane_from};
+use crate::rules::{HeldOfLane, Window, is_full, lane_from};
 
 /// The tasks of a batch, each read once. Only what no verb of a batch changes may be asked of them: their definitions
 /// and their switches, not their fire times.
@@ -138,7 +138,8 @@ pub(super) fn judge_anew(
 /// What a due job of a lane hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    Open,
+    /// It starts then.
+    At(Timestamp),
     /// As many are held as may be.
     Full,
     /// The rate is used up. Its ring knows that somebody waits.
@@ -158,7 +159,14 @@ impl<'c> Gate<'c> {
         Gate { conn, tasks: Tasks::new(conn), held: BTreeMap::new() }
     }
 
-    pub(super) fn admit(&mut self, code: &TaskCode, lane: &Lane, start: Timestamp) -> Outcome<Admission> {
+    /// `start`: when it would begin without its lane.
+    pub(super) fn admit(
+        &mut self,
+        code: &TaskCode,
+        lane: &Lane,
+        start: Timestamp,
+        window: Window,
+    ) -> Outcome<Admission> {
         let task = self.tasks.get(code)?;
         let running_max = task.as_ref().and_then(|task| task.definition.running_max());
         if is_full(lane, running_max, *self.held(code, lane)?) {
@@ -166,12 +174,16 @@ impl<'c> Gate<'c> {
         }
         if let Some(limit) = task.and_then(|task| task.definition.rate_limit) {
             let ring = Ring::of_task(self.conn, code, key_of(lane), limit);
-            if let Some(opens) = ring.opens()?.filter(|opens| *opens > start) {
-                ring.wait(opens)?;
-                return Ok(Admission::TooSoon);
-            }
+            let opens = ring.opens()?;
+            return Ok(match (window.start(start, opens), opens) {
+                (Some(start), _) => Admission::At(start),
+                (None, opens) => {
+                    ring.wait(opens.unwrap_or(start))?;
+                    Admission::TooSoon
+                }
+            });
         }
-        Ok(Admission::Open)
+        Ok(Admission::At(start))
     }
 
     /// The job was claimed.

@@ -95,7 +95,9 @@ async fn take(world: &World, way: WayOut, claim: &Claim) {
         WayOut::GivenBack => world.store.give_back(vec![held(claim)], GiveBack::Release, now).await.expect("releases"),
         WayOut::Parked => world.store.give_back(vec![held(claim)], GiveBack::Park, now).await.expect("parks"),
         WayOut::ByPerson(operation) => drop(world.operate(claim.id.0, operation, now).await),
-        WayOut::NodeDied => drop(world.join(Incarnation(77), now).await),
+        WayOut::NodeDied => {
+            world.join(Incarnation(77), now).await;
+        }
         WayOut::NodeDiedWhileItRan => {
             world.start(claim, at(5)).await;
             world.join(Incarnation(78), now).await;

@@ -175,7 +175,7 @@ macro_rules! store_suite {
                     jobs_that_wait_for_a_rate_start_on_its_instant,
                     the_store_says_when_a_rate_opens,
                     each_key_has_its_own_rate,
-                    a_job_that_is_claimed_ahead_counts_from_its_due_time,
+                    a_rate_hands_out_ahead_and_each_job_on_its_instant,
                     a_pool_keeps_its_rate_and_nobody_asks_in_vain,
                     a_pool_whose_rate_changes_goes_on,
                     an_edit_of_a_rate_begins_anew,
