@@ -8,6 +8,7 @@ mod failure;
 mod print;
 mod probes;
 mod signals;
+mod task_file;
 mod telemetry;
 
 use std::process::ExitCode;
@@ -51,6 +52,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Submit(args) => with_client(cli.server, async |client| cmd::submit::run(args, client, format).await),
         Command::Task(command) => with_client(cli.server, async |client| cmd::task::run(command, client, format).await),
         Command::Job(command) => with_client(cli.server, async |client| cmd::job::run(command, client, format).await),
+        Command::Calendar(command) => {
+            with_client(cli.server, async |client| cmd::calendar::run(command, client, format).await)
+        }
         Command::Pool(command) => with_client(cli.server, async |client| cmd::pool::run(command, client, format).await),
     }
 }

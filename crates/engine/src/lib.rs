@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mainspring_model::operations::{JobOperation, Operations, TaskOperation};
+use mainspring_model::schedule::fires_to_come;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
@@ -204,6 +205,14 @@ impl Engine {
     /// Of a task as it is, or of a definition that may become one. `None` for a task without a schedule.
     pub fn schedule_of(&self, definition: &TaskDefinition) -> Result<Option<Schedule>, Refused> {
         self.core.schedule_of(definition)
+    }
+
+    /// Empty for a task without a schedule, and for one whose schedule has ended.
+    pub fn next_fires(&self, code: &TaskCode, max: usize) -> Result<Vec<Timestamp>, Refused> {
+        let task = self.core.task_or_refuse(code)?;
+        let schedule = self.core.schedule_of(&task.definition)?;
+        let now = self.core.clock.now();
+        Ok(schedule.map_or_else(Vec::new, |schedule| fires_to_come(&task, &schedule, now, max)))
     }
 
     // ---- calendars ----

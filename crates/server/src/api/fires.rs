@@ -4,8 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use mainspring_engine::{Act, Backfilled};
 use mainspring_model::limits::{CRON_PREVIEW_FIRES_DEFAULT, CRON_PREVIEW_FIRES_MAX};
-use mainspring_model::task::TaskSwitch;
-use mainspring_model::{Schedule, Task, TaskCode, Timestamp, Zone, lifecycle};
+use mainspring_model::{TaskCode, Timestamp, Zone, lifecycle};
 
 use super::{Answer, actor, ok, request_id};
 use crate::body::JsonBody;
@@ -37,32 +36,14 @@ pub(crate) async fn next_fires(
     let engine = &state.engine;
     let task = engine.task(&code).await?;
     let live = engine.store().live_jobs_of_task(&code, 1).await?;
-    let schedule = engine.schedule_of(&task.definition)?;
-    let (zone, fires) = match &schedule {
-        None => (Zone::utc(), Vec::new()),
-        Some(schedule) => {
-            let fires = fires_to_come(&task, schedule, engine.clock().now(), count as usize);
-            (*schedule.zone(), fires)
-        }
-    };
+    let zone = engine.schedule_of(&task.definition)?.map_or_else(Zone::utc, |schedule| *schedule.zone());
+    let fires = engine.next_fires(&code, count as usize)?;
     ok(&wire::NextFires {
         status: lifecycle::task_state(&task, live.jobs),
         task: code,
         time_zone: zone.name().to_owned(),
         next_fires: fires.into_iter().map(|fire| zone.show(fire)).collect(),
     })
-}
-
-fn fires_to_come(task: &Task, schedule: &Schedule, now: Timestamp, count: usize) -> Vec<Timestamp> {
-    let first = match task.switch {
-        TaskSwitch::Enabled => task.next_fire_time,
-        TaskSwitch::Disabled => schedule.next(now),
-    };
-    let Some(first) = first else { return Vec::new() };
-    if task.definition.rests_after_end() {
-        return vec![first]; // the others follow from the ends of jobs
-    }
-    std::iter::once(first).chain(schedule.fires(first)).take(count).collect()
 }
 
 /// Run fire times of the past after the fact
