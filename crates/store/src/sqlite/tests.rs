@@ -40,9 +40,9 @@ async fn random_verbs_answer_as_the_reference_does() {
 
 #[tokio::test]
 async fn random_verbs_of_schedules_and_lanes_answer_as_the_reference_does() {
-    for seed in 0..60 {
+    for seed in 0..12 {
         let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
-        agree::two_stores_agree(&reference, &inline().await, seed, 700).await;
+        agree::two_stores_agree(&reference, &inline().await, seed, 500).await;
     }
 }
 
