@@ -51,3 +51,10 @@ async fn random_verbs_on_a_file_answer_as_the_reference_does() {
     let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
     crate::suite::differential::two_stores_agree(&reference, &in_a_file().await, 1_000, 600).await;
 }
+
+#[tokio::test]
+async fn limits_hold_under_random_verbs_and_nobody_is_stuck() {
+    for seed in 100..106 {
+        crate::suite::sequences::limits_hold_and_nobody_is_stuck(&inline().await, seed, 200).await;
+    }
+}

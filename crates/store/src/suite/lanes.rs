@@ -86,8 +86,12 @@ enum WayOut {
 async fn take(world: &World, way: WayOut, claim: &Claim) {
     let now = at(50);
     match way {
-        WayOut::Success => drop(world.settle(settlement(claim, done(None))).await),
-        WayOut::Failure => drop(world.settle(settlement(claim, failed(false))).await),
+        WayOut::Success => {
+            world.settle(settlement(claim, done(None))).await;
+        }
+        WayOut::Failure => {
+            world.settle(settlement(claim, failed(false))).await;
+        }
         WayOut::Again => {
             let later = again(AttemptStatus::Failed, at(9_000), Budget::Failure);
             world.settle(settlement(claim, later)).await;

@@ -16,6 +16,7 @@ pub mod planted;
 pub mod rates;
 pub mod rescue;
 pub(crate) mod scheduled;
+pub mod sequences;
 pub mod submit;
 pub(crate) mod world;
 
