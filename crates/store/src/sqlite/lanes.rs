@@ -115,6 +115,14 @@ pub(super) fn live_ids(conn: &Connection, task: &Task) -> Outcome<Vec<JobId>> {
     Ok(ids)
 }
 
+/// A job that a person took up after its task was deleted is in no lane: the next task of that code may have limits.
+pub(super) fn enter_again(conn: &Connection, code: &TaskCode, new: &TaskDefinition) -> Outcome<()> {
+    if new.is_guarded() && conn.prepare_cached(sql::TASK_HAS_PAST)?.exists([code.as_str()])? {
+        conn.prepare_cached(sql::LANE_ENTER)?.execute([code.as_str()])?;
+    }
+    Ok(())
+}
+
 /// After an edit: whoever waited for a limit is judged anew, and jobs enter or leave lanes with the first and the last
 /// limit of their task.
 pub(super) fn judge_anew(

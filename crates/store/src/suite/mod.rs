@@ -166,6 +166,7 @@ macro_rules! store_suite {
                     a_limit_that_comes_while_jobs_run_counts_them,
                     a_job_in_a_lane_is_claimed_by_its_insert_only_when_it_is_alone,
                     a_job_that_is_taken_up_again_is_in_its_lane,
+                    a_job_that_outlives_its_task_is_in_the_lane_of_the_next_one,
                     jobs_in_turn_keep_no_others_from_a_free_place,
                     a_trigger_keeps_away_from_live_jobs,
                     a_trigger_takes_the_place_of_live_jobs,
