@@ -110,3 +110,33 @@ impl Data {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryStore;
+    use crate::clock::SystemClock;
+    use crate::suite::scheduled::{at_most, at_rate, of_task};
+    use crate::suite::world::{T0, task};
+    use crate::suite::{Subject, World};
+
+    /// No verb leaves a store like this.
+    async fn check(definition: mainspring_model::TaskDefinition, damage: impl Fn(&mut Data)) {
+        let store = std::sync::Arc::new(MemoryStore::new(SystemClock::new()));
+        let subject = Subject { store: std::sync::Arc::<MemoryStore>::clone(&store), keep: None };
+        let world = World::new(&subject).await;
+        world.create("limited", definition).await;
+        world.stored(vec![of_task(1, "limited"), of_task(2, "limited")]).await;
+        world.claim(10, T0).await;
+        assert_eq!(store.data().verify(), []);
+        damage(&mut store.data());
+        let found: Vec<_> = store.data().verify().into_iter().map(|violation| violation.invariant).collect();
+        assert!(found.contains(&"LANE"), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn jobs_that_wait_for_nobody_are_found() {
+        check(at_most(1), |data| drop(data.queue.remove(&mainspring_model::JobId(1)))).await;
+        check(at_rate("1/1h"), |data| data.forget_starts(&crate::rules::task_scope(&task("limited")))).await;
+    }
+}

@@ -1,6 +1,5 @@
 //! The suite, and what only SQLite can show: plans, files, corruption, full disks.
 
-mod agree;
 mod files;
 mod lanes;
 mod migration;
@@ -35,14 +34,6 @@ async fn random_verbs_answer_as_the_reference_does() {
     for seed in 0..40 {
         let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
         crate::suite::differential::two_stores_agree(&reference, &inline().await, seed, 600).await;
-    }
-}
-
-#[tokio::test]
-async fn random_verbs_of_schedules_and_lanes_answer_as_the_reference_does() {
-    for seed in 0..60 {
-        let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
-        agree::two_stores_agree(&reference, &inline().await, seed, 700).await;
     }
 }
 

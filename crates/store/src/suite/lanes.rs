@@ -86,8 +86,12 @@ enum WayOut {
 async fn take(world: &World, way: WayOut, claim: &Claim) {
     let now = at(50);
     match way {
-        WayOut::Success => drop(world.settle(settlement(claim, done(None))).await),
-        WayOut::Failure => drop(world.settle(settlement(claim, failed(false))).await),
+        WayOut::Success => {
+            world.settle(settlement(claim, done(None))).await;
+        }
+        WayOut::Failure => {
+            world.settle(settlement(claim, failed(false))).await;
+        }
         WayOut::Again => {
             let later = again(AttemptStatus::Failed, at(9_000), Budget::Failure);
             world.settle(settlement(claim, later)).await;
@@ -95,7 +99,9 @@ async fn take(world: &World, way: WayOut, claim: &Claim) {
         WayOut::GivenBack => world.store.give_back(vec![held(claim)], GiveBack::Release, now).await.expect("releases"),
         WayOut::Parked => world.store.give_back(vec![held(claim)], GiveBack::Park, now).await.expect("parks"),
         WayOut::ByPerson(operation) => drop(world.operate(claim.id.0, operation, now).await),
-        WayOut::NodeDied => drop(world.join(Incarnation(77), now).await),
+        WayOut::NodeDied => {
+            world.join(Incarnation(77), now).await;
+        }
         WayOut::NodeDiedWhileItRan => {
             world.start(claim, at(5)).await;
             world.join(Incarnation(78), now).await;
@@ -220,6 +226,21 @@ pub async fn a_job_that_is_taken_up_again_is_in_its_lane(world: &World) {
     let claims = world.claim_all(at(50)).await;
     assert_eq!(claims.len(), 1);
     assert_eq!(claims[0].lane, Some(Lane { key: Some(Arc::from("a")), serial: false }));
+}
+
+pub async fn a_job_that_outlives_its_task_is_in_the_lane_of_the_next_one(world: &World) {
+    world.create("old", definition()).await;
+    world.stored(vec![of_key(1, "old", "a")]).await;
+    let claim = world.claim_all(T0).await.remove(0);
+    world.settle(settlement(&claim, failed(false))).await;
+    world.store.delete_task(task("old"), None, "ann".to_owned(), at(40)).await.expect("deletes");
+    world.operate(1, JobOperation::Retry, at(50)).await;
+    world.create("old", at_most(1)).await;
+    world.stored(vec![of_key(2, "old", "a")]).await;
+    let claims = world.claim_all(at(50)).await;
+    assert_eq!(claims.len(), 1, "it is counted");
+    world.settle(settlement(&claims[0], done(None))).await;
+    assert_eq!(world.claim_all(at(50)).await.len(), 1);
 }
 
 pub async fn jobs_in_turn_keep_no_others_from_a_free_place(world: &World) {

@@ -77,20 +77,18 @@ pub async fn each_key_has_its_own_rate(world: &World) {
     assert_eq!(ids(&world.claim(10, at(1_000)).await), [2]);
 }
 
-pub async fn a_job_that_is_claimed_ahead_counts_from_its_due_time(world: &World) {
+pub async fn a_rate_hands_out_ahead_and_each_job_on_its_instant(world: &World) {
     world.create("slow", at_rate("1/1s")).await;
     let due = |id, ms| NewJob { execute_time: at(ms), ..of_task(id, "slow") };
     world.stored(vec![due(1, 900), due(2, 1_500), due(3, 1_900)]).await;
     let ahead = |now: i64| claim_request(NODE, 10, at(now + 1_000), at(now));
     assert_eq!(ids(&world.claim_by(ahead(0)).await), [1]);
     let claimed = world.claim_by(ahead(1_000)).await;
-    assert_eq!(
-        (ids(&claimed), world.queue_state(2).await),
-        (vec![3], Some(QueueState::Throttled)),
-        "3 is due when 1 is a period old"
-    );
-    assert_eq!(ids(&world.claim_by(ahead(2_899)).await), [0_i64; 0]);
-    assert_eq!(ids(&world.claim_by(ahead(2_900)).await), [2]);
+    assert_eq!((ids(&claimed), claimed.jobs[0].due), (vec![2], at(1_900)), "it begins when 1 is a period old");
+    assert_eq!((world.queue_state(3).await, claimed.next_due[0].1), (Some(QueueState::Throttled), Some(at(2_900))));
+    assert_eq!(ids(&world.claim_by(ahead(1_899)).await), [0_i64; 0]);
+    let claimed = world.claim_by(ahead(1_900)).await;
+    assert_eq!((ids(&claimed), claimed.jobs[0].due), (vec![3], at(2_900)), "a claim ahead, so that it begins on time");
 }
 
 fn pool(rate: Option<&str>) -> PoolSettings {

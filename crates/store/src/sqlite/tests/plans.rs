@@ -141,6 +141,7 @@ fn lanes_rates_and_requests_use_the_index_they_name() {
     for by_code in [sql::TASK_FIRED, sql::TASK_NEXT_FIRE, sql::TASK_REPLAN, sql::TASK_PLANNED, sql::TASK_STOP] {
         check(by_code, "task_info USING INDEX sqlite_autoindex_task_info_1 (task_code=?)");
     }
+    check(sql::TASK_HAS_PAST, "COVERING INDEX async_task_by_task (task_code=?)");
     check(sql::REQUESTS_FORGET, "request_by_time (time<?)");
     check(sql::REQUEST_READ, "PRIMARY KEY (request_id=?)");
 }
