@@ -20,7 +20,6 @@ pub(crate) fn task_filter(params: &mut Params) -> (TaskFilter, Wanted) {
     let filter = TaskFilter {
         text: params.text("q"),
         kind: params.one("type"),
-        enabled: None,
         pool: params.one("pool"),
         tag: params.text("tag"),
     };

@@ -229,7 +229,6 @@ pub struct TaskFilter {
     /// Fuzzy on code, name, owner and tags.
     pub text: Option<String>,
     pub kind: Option<mainspring_model::task::TaskKind>,
-    pub enabled: Option<bool>,
     pub pool: Option<PoolName>,
     pub tag: Option<String>,
 }
