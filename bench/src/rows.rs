@@ -32,7 +32,9 @@ const fn bounded(row: Row, raw: &'static str) -> Row {
 }
 
 use Bar::{AtLeast, AtMost, No};
-use Scenario::{Idle, Pages, Startup, Steady, W1, W1b, W2, W3, W4, W5, W6, W7};
+use Scenario::{
+    Dormant, Fires, Idle, Instant, Isolation, Lanes, Pages, Spread, Startup, Steady, W1, W1b, W2, W3, W4, W5, W6, W7,
+};
 
 pub(crate) const ROWS: &[Row] = &[
     bounded(row(W1, "rate_per_s", "one by one, jobs/s", AtLeast(60_000.0), AtLeast(15_000.0)), "group_commit_per_s"),
@@ -62,6 +64,50 @@ pub(crate) const ROWS: &[Row] = &[
     row(Pages, "page_p50_ms", "a page, p50 ms", No, No),
     row(Pages, "worst_list_p99_ms", "a page of the slowest list, p99 ms", AtMost(50.0), No),
     row(Idle, "cpu_percent", "CPU idle, % of one core", AtMost(1.0), No),
+    row(Fires, "lost", "fire times lost", AtMost(0.0), No),
+    row(Fires, "double", "fire times run twice", AtMost(0.0), No),
+    row(Fires, "skipped", "fire times skipped", AtMost(0.0), No),
+    row(Fires, "late_p50_ms", "late, p50 ms", No, No),
+    row(Fires, "late_p99_ms", "late, p99 ms", AtMost(20.0), No),
+    row(Fires, "late_max_ms", "late, max ms", No, No),
+    row(Fires, "late_min_ms", "earliest, ms", AtLeast(0.0), No),
+    row(Fires, "cpu_us_per_fire", "CPU per fire, µs", No, No),
+    row(Spread, "lost", "fire times lost", AtMost(0.0), No),
+    row(Spread, "double", "fire times run twice", AtMost(0.0), No),
+    row(Spread, "skipped", "fire times skipped", AtMost(0.0), No),
+    row(Spread, "late_p50_ms", "late, p50 ms", No, No),
+    row(Spread, "late_p99_ms", "late, p99 ms", AtMost(20.0), No),
+    row(Spread, "late_max_ms", "late, max ms", No, No),
+    row(Spread, "late_min_ms", "earliest, ms", AtLeast(0.0), No),
+    row(Spread, "cpu_us_per_fire", "CPU per fire, µs", No, No),
+    row(Instant, "durable_s", "all stored after, s", AtMost(1.0), No),
+    row(Instant, "to_raw", "that, in bare inserts of as many rows", No, No),
+    row(Instant, "last_start_s", "last start after, s", AtMost(2.0), No),
+    row(Instant, "late_min_ms", "earliest, ms", AtLeast(0.0), No),
+    row(Instant, "lost", "fire times lost", AtMost(0.0), No),
+    row(Instant, "double", "fire times run twice", AtMost(0.0), No),
+    row(Isolation, "alone_p50_ms", "alone, late p50 ms", No, No),
+    row(Isolation, "alone_p99_ms", "alone, late p99 ms", No, No),
+    row(Isolation, "flood_p50_ms", "beside a flood, late p50 ms", No, No),
+    row(Isolation, "flood_p99_ms", "beside a flood, late p99 ms", No, No),
+    row(Isolation, "more_p50_ms", "difference of p50, ms", AtMost(5.0), No),
+    row(Isolation, "more_p99_ms", "difference of p99, ms", AtMost(5.0), No),
+    row(Isolation, "flood_per_s", "flood, jobs/s", No, No),
+    row(Isolation, "lost", "fire times lost", AtMost(0.0), No),
+    row(Isolation, "double", "fire times run twice", AtMost(0.0), No),
+    row(Dormant, "cpu_percent", "CPU idle, % of one core", AtMost(1.0), No),
+    row(Dormant, "rss_mib", "memory, MiB", No, No),
+    row(Dormant, "kib_per_task", "memory per task, KiB", No, No),
+    row(Dormant, "open_s", "to open, s", AtMost(2.0), No),
+    row(Lanes, "plain_per_s", "without limits, jobs/s", No, No),
+    row(Lanes, "keyed_per_s", "one at a time for each of 1,000 keys, jobs/s", No, No),
+    row(Lanes, "keyed_share", "that, as a share", No, No),
+    row(Lanes, "rated_per_s", "a rate for each of 1,000 keys, jobs/s", No, No),
+    row(Lanes, "rated_share", "that, as a share", No, No),
+    row(Lanes, "rate_used", "share of a rate that is used", AtMost(1.0), No),
+    row(Lanes, "beside_per_s", "beside a full lane, jobs/s", No, No),
+    row(Lanes, "beside_share", "that, as a share", AtLeast(0.9), No),
+    row(Lanes, "aside_s", "until a full lane is out of the way, s", No, No),
 ];
 
 /// In the order of the report.

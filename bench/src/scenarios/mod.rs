@@ -1,6 +1,8 @@
 //! The scenarios: what a process that `runs` has started carries out.
 
 mod drain;
+mod lanes;
+mod schedules;
 mod standing;
 mod start;
 mod submit;
@@ -88,6 +90,12 @@ async fn library(spec: &Spec) -> Result<Figures> {
         Scenario::Startup => standing::startup(spec).await,
         Scenario::Pages => standing::pages(spec).await,
         Scenario::Idle => standing::idle(spec).await,
+        Scenario::Fires => schedules::fires(spec, schedules::Spread::None).await,
+        Scenario::Spread => schedules::fires(spec, schedules::Spread::Even).await,
+        Scenario::Instant => schedules::instant(spec).await,
+        Scenario::Isolation => schedules::isolation(spec).await,
+        Scenario::Dormant => schedules::dormant(spec).await,
+        Scenario::Lanes => lanes::lanes(spec).await,
     }
 }
 
