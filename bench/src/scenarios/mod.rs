@@ -1,5 +1,6 @@
 //! The scenarios: what a process that `runs` has started carries out.
 
+mod cron;
 mod drain;
 mod lanes;
 mod schedules;
@@ -96,6 +97,7 @@ async fn library(spec: &Spec) -> Result<Figures> {
         Scenario::Isolation => schedules::isolation(spec).await,
         Scenario::Dormant => schedules::dormant(spec).await,
         Scenario::Lanes => lanes::lanes(spec).await,
+        Scenario::Cron => cron::schedules(),
     }
 }
 

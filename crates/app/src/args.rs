@@ -1,5 +1,7 @@
 //! The command tree. Its help texts are kept in `snapshots/`: a test compares.
 
+pub(crate) mod cron;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -42,6 +44,9 @@ pub(crate) enum Command {
     /// Pools: bounded slots in which jobs run
     #[command(subcommand)]
     Pool(Pool),
+    /// Cron expressions
+    #[command(subcommand)]
+    Cron(cron::Cron),
     /// The configuration
     #[command(subcommand)]
     Config(Config),
@@ -369,6 +374,7 @@ mod tests {
             "job output 7 -f",
             "pool set p --concurrency 3 --pause",
             "config explain --format json",
+            "cron preview @daily --tz Asia/Shanghai --from 2026-01-01T00:00:00Z --count 3",
             "verify --database sqlite://x",
             "bench --jobs 10",
         ] {

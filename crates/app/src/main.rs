@@ -45,6 +45,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Serve(args) => cmd::serve::run(&args),
         Command::Config(command) => cmd::config::run(&command, format),
+        Command::Cron(command) => cmd::cron::run(&command, format),
         Command::Verify(place) => block_on(cmd::verify::run(&place, format)),
         Command::Bench(args) => block_on_all(cmd::bench::run(args, format)),
         Command::Submit(args) => with_client(cli.server, async |client| cmd::submit::run(args, client, format).await),

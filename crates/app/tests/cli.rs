@@ -281,3 +281,29 @@ fn the_bench_measures_and_leaves_nothing() {
     assert!(text(&output.stdout).contains("PER SECOND"), "{}", text(&output.stdout));
     assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
 }
+
+#[test]
+fn cron_expressions_are_previewed_without_a_server() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let berlin = ["--tz", "Europe/Berlin", "--from", "2026-03-28T12:00:00Z", "--count", "2"];
+    let run = |expression: &str, more: &[&str]| {
+        run_in(dir.path(), &[&["cron", "preview", expression], &berlin[..], more].concat())
+    };
+    let answer: Value = serde_json::from_slice(&run("30 2 * * *", &["--format", "json"]).stdout).expect("JSON");
+    let fires = ["2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"];
+    assert_eq!(answer, json!({"dialect": "crontab", "nextFires": fires}));
+    let never: Value = serde_json::from_slice(&run("0 0 30 2 *", &["--format", "json"]).stdout).expect("JSON");
+    assert_eq!(never["nextFires"], json!([]));
+    let table = text(&run("30 2 * * *", &[]).stdout);
+    assert!(table.starts_with("at 02:30, every day\n每天，02:30\n") && table.contains(fires[0]), "{table}");
+    assert!(table.contains("warning IN_DST_GAP"), "{table}");
+
+    let refused = run("0 25 * * *", &["--format", "json"]);
+    let problem: Value = serde_json::from_slice(&refused.stdout).expect("JSON");
+    assert_eq!((refused.status.code(), &problem["code"]), (Some(2), &json!("CRON_INVALID")));
+    assert_eq!(
+        (&problem["class"], &problem["field"], &problem["position"]),
+        (&json!("RANGE"), &json!("hour"), &json!(3))
+    );
+    assert!(text(&refused.stderr).contains("\n  0 25 * * *\n    ^\n"), "{}", text(&refused.stderr));
+}

@@ -119,7 +119,7 @@ impl Engine {
 
     // ---- tasks ----
 
-    /// A schedule that never fires is refused. A task that begins DISABLED fires only after it was enabled.
+    /// A task that begins DISABLED fires only after it was enabled. One that begins ENABLED and never fires is refused.
     pub async fn create_task(
         &self,
         code: TaskCode,
@@ -129,6 +129,16 @@ impl Engine {
     ) -> Result<Task, Error> {
         let (core, by) = (self.core.clone(), by.to_owned());
         self.core.to_its_end(async move { core.create_task(code, definition, switch, &by).await }).await?
+    }
+
+    /// What is checked of every definition that a person writes.
+    pub fn check_definition(&self, definition: &TaskDefinition) -> Result<(), Refused> {
+        self.core.check_definition(definition)
+    }
+
+    /// The same, and that it fires. Nothing is written.
+    pub fn check_task(&self, code: &TaskCode, definition: &TaskDefinition) -> Result<(), Refused> {
+        self.core.check_task(code, definition)
     }
 
     /// `version` is the one that was read.

@@ -114,6 +114,8 @@ impl World {
                 if what(&jobs) {
                     return jobs;
                 }
+                // A body that has just begun shows as EXECUTING after a moment of this clock.
+                self.clock.advance(Duration::from_millis(1));
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };

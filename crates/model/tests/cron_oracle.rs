@@ -12,7 +12,8 @@ fn fires_are_those_of_a_clock_on_the_wall() {
     let mut rng = Rng::with_seed(20_261_201);
     let names: Vec<&str> = Zone::names().collect();
     assert!(names.len() > 590);
-    let differences: Vec<String> = names.iter().filter_map(|name| difference(&mut rng, name)).collect();
+    let differences: Vec<String> =
+        names.iter().cycle().take(4 * names.len()).filter_map(|name| difference(&mut rng, name)).collect();
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod config;
+pub(crate) mod cron;
 pub(crate) mod job;
 pub(crate) mod pool;
 pub(crate) mod serve;

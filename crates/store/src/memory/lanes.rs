@@ -32,7 +32,6 @@ impl Ring {
 
     fn push(&mut self, limit: RateLimit, start: Timestamp) {
         let slot = rules::slot(self.next, limit);
-        self.starts.retain(|slot, _| *slot < limit.count);
         self.starts.insert(slot, start);
         self.next = rules::slot_after(slot, limit);
     }
@@ -140,6 +139,11 @@ impl Data {
             let is_more = waiting.len() > opening.jobs as usize;
             self.rings.get_mut(&id).expect("it was found under this lock").open_at = is_more.then_some(opening.then);
         }
+    }
+
+    pub(super) fn rate_opens(&self, queued: &Queued) -> bool {
+        let ring = queued.lane.as_ref().and_then(|lane| self.rings.get(&ring_of(&queued.task, lane)));
+        ring.is_some_and(|ring| ring.open_at.is_some())
     }
 
     /// The earliest time at which jobs of any task may go on by their rates.

@@ -53,6 +53,7 @@ impl Data {
         found.extend(self.reopened_without_audit());
         found.extend(self.doubled_fires());
         found.extend(self.stuck_lanes());
+        found.extend(self.stuck_rates());
         found
     }
 
@@ -85,6 +86,17 @@ impl Data {
             Violation {
                 invariant: "LANE",
                 detail: format!("job {id} of task {task} waits for its lane, which is empty"),
+            }
+        })
+    }
+
+    fn stuck_rates(&self) -> impl Iterator<Item = Violation> {
+        let throttled = self.queue.iter().filter(|(_, queued)| queued.state == QueueState::Throttled);
+        throttled.filter(|(_, queued)| !self.rate_opens(queued)).map(|(id, queued)| {
+            let task = &queued.task;
+            Violation {
+                invariant: "LANE",
+                detail: format!("job {id} of task {task} waits for its rate, which never opens"),
             }
         })
     }

@@ -35,13 +35,13 @@ pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Out
     let mut claimed = Claimed { jobs: taker.jobs, next_due: Vec::with_capacity(rings.len()) };
     let opening = rates::next_opening(conn)?;
     for (room, ring) in request.rooms.iter().zip(rings) {
-        let mut due = earliest_due(conn, &room.pool)?;
-        if let (Some(next), Some(ring)) = (due, ring) {
+        let mut next = [earliest_due(conn, &room.pool)?, opening].into_iter().flatten().min();
+        if let (Some(due), Some(ring)) = (next, ring) {
             // Not before its rate opens, so that nobody asks in vain.
-            let opens = ring.opens()?.filter(|opens| *opens > start_of(next, request.now));
-            due = Some(opens.unwrap_or(next));
+            let opens = ring.opens()?.filter(|opens| *opens > request.now);
+            next = Some(opens.map_or(due, |opens| due.max(opens)));
         }
-        claimed.next_due.push((room.pool.clone(), [due, opening].into_iter().flatten().min()));
+        claimed.next_due.push((room.pool.clone(), next));
     }
     Ok(claimed)
 }

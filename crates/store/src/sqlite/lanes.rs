@@ -79,7 +79,8 @@ pub(super) fn of_job(conn: &Connection, id: JobId) -> Outcome<Option<(TaskCode, 
     Ok(rows.next()?.map(decode_of_task).transpose()?.flatten())
 }
 
-/// A job of the lane has ended or is nobody's any more: the first one that waits goes on.
+/// A job of the lane has ended or is nobody's any more: the first one that waits goes on. One of those that run one after
+/// another waits on while another of them is held, and keeps nobody back.
 pub(super) fn go_on(conn: &Connection, code: &TaskCode, lane: &Lane) -> Outcome<()> {
     conn.prepare_cached(sql::LANE_GO_ON)?.execute([code.as_str(), key_of(lane)])?;
     Ok(())
@@ -95,8 +96,12 @@ pub(super) fn live_of_task(conn: &Connection, task: &Task, limit: u32) -> Outcom
     tasks::live_jobs(conn, &task.code, limit)
 }
 
-pub(super) fn oldest_live(conn: &Connection, code: &TaskCode) -> Outcome<Option<JobId>> {
-    let id: Option<i64> = conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([code.as_str()], |row| row.get(0))?;
+pub(super) fn oldest_live(conn: &Connection, task: &Task) -> Outcome<Option<JobId>> {
+    if !task.definition.is_guarded() {
+        return Ok(live_ids(conn, task)?.first().copied());
+    }
+    let id: Option<i64> =
+        conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([task.code.as_str()], |row| row.get(0))?;
     Ok(id.map(JobId))
 }
 
