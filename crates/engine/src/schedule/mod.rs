@@ -32,12 +32,7 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
             core.plan_all_again().await;
         }
         let now = core.clock.now();
-        let due = if core.is_stopping() {
-            Vec::new()
-        } else {
-            core.tasks
-                .due(now, std::env::var("FTM").ok().and_then(|v| v.parse().ok()).unwrap_or(limits::FIRE_TASKS_MAX))
-        };
+        let due = if core.is_stopping() { Vec::new() } else { core.tasks.due(now, limits::FIRE_TASKS_MAX) };
         let pause = if due.is_empty() {
             core.until_next_fire(now)
         } else {
