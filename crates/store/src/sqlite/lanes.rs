@@ -210,11 +210,10 @@ impl<'c> Gate<'c> {
         match self.held.entry(key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
-                let of_lane = [code.as_str(), key_of(lane)];
-                let count = |statement| -> rusqlite::Result<u32> {
-                    self.conn.prepare_cached(statement)?.query_row(of_lane, |row| row.get(0))
-                };
-                Ok(new.insert(HeldOfLane { jobs: count(sql::LANE_HELD)?, serial: count(sql::LANE_HELD_SERIAL)? }))
+                let mut held = self.conn.prepare_cached(sql::LANE_HELD)?;
+                let (jobs, serial) =
+                    held.query_row([code.as_str(), key_of(lane)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(new.insert(HeldOfLane { jobs, serial }))
             }
         }
     }
