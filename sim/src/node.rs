@@ -101,7 +101,7 @@ async fn start(world: &Arc<World>, link: &Arc<Link>, complete: bool) -> Result<E
         locked(&world.ghost).allow(pool);
         builder = builder.pool(pool.clone());
     }
-    for (code, definition) in &world.workload.tasks {
+    for (code, definition) in world.workload.declared() {
         builder = builder.declare(code.clone(), definition.clone());
     }
     builder.start().await

@@ -3,7 +3,7 @@
 //! INV-18 a claim tells the true budgets.
 
 use mainspring_model::job::QueueEntry;
-use mainspring_model::{QueueState, TaskCode, Timestamp};
+use mainspring_model::{JobId, QueueState, TaskCode, Timestamp};
 use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held};
 
 use super::{Answer, Desk, at_once, claimed as claimed_entry, queued};
@@ -63,6 +63,7 @@ impl Desk<'_> {
             job.claim = Some(GhostClaim { fence: claim.fence, owner: request.owner, since_ms, start_written: false });
         }
         self.judge("claim", id, expected);
+        self.handed_out(id, claim.fence, claim.due.max(request.now));
     }
 
     pub(crate) fn give_back(&mut self, held: &[Held], how: GiveBack, now: Timestamp) -> Answer<()> {
@@ -82,8 +83,20 @@ impl Desk<'_> {
             let due = job.image.due().unwrap_or_default();
             job.image.queue = Some(QueueEntry { state, due, owner: None });
         }
+        let of_lane: Vec<JobId> =
+            before.keys().filter(|id| self.job(**id).is_some_and(|job| self.is_limited(&job.task))).copied().collect();
         self.judge_all("give_back", before);
+        for id in of_lane {
+            let Some(job) = self.job(id) else { continue };
+            if job.claim.is_none() && job.image.queue.is_some_and(|entry| entry.owner.is_some()) {
+                self.violate("INV-20", format!("job {id} was given back and still counts against its lane"));
+            }
+        }
         Ok(())
+    }
+
+    fn is_limited(&self, code: &TaskCode) -> bool {
+        self.ghost.tasks.get(code).is_some_and(|task| crate::crons::lane_limit(&task.definition).is_some())
     }
 
     pub(crate) fn unpark(&mut self, tasks: Vec<TaskCode>) -> Answer<u64> {
