@@ -39,6 +39,8 @@ fn draw_one(dice: &mut fastrand::Rng, number: u32) -> CronTask {
     };
     definition.priority = Priority::ALL[dice.usize(..Priority::ALL.len())];
     draw_schedule(dice, &mut definition);
+    // There is none yet: people name it later.
+    definition.calendar = None;
     draw_policies(dice, &mut definition);
     // Now and then one that is limited besides.
     if dice.u32(..4) == 0 {

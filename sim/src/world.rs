@@ -93,6 +93,8 @@ pub(crate) struct World {
 
 /// For those who still ask when the faults stop: one after the other, and some wait for a body each time.
 const LAST_ANSWERS: Duration = Duration::from_secs(1_800);
+/// Much longer than any run that ends.
+const RUN_MAX: Duration = Duration::from_secs(4 * 3_600);
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 
 pub fn run(seed: u64, options: Options) -> Report {
@@ -106,9 +108,22 @@ pub fn run(seed: u64, options: Options) -> Report {
         let temper = Temper::draw(&mut dice);
         let world = Arc::new(World::new(seed, options, temper, dice));
         world.event(&format!("{temper:?}, {} jobs", world.workload.jobs.len()));
-        live(&world, temper).await;
+        tokio::select! {
+            biased;
+            () = live(&world, temper) => {}
+            () = told_enough(&world) => {}
+            () = world.clock.sleep(RUN_MAX) => world.violate("LIV-1", "the run does not end".to_owned()),
+        }
         report(seed, &world)
     })
+}
+
+/// Whoever waits for a world that is broken may wait for ever.
+async fn told_enough(world: &World) {
+    while !world.is_broken() {
+        world.clock.sleep(CHECK_EVERY).await;
+    }
+    world.clock.sleep(Duration::from_secs(30)).await;
 }
 
 impl World {

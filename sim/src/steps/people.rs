@@ -5,7 +5,7 @@ use mainspring_model::operations::JobOperation;
 use mainspring_model::{BizId, Fence, JobId, JobStatus, TaskCode, Timestamp, Unique};
 use mainspring_store::{Operate, Operated};
 
-use super::{Answer, Desk, at_once, queued};
+use super::{Answer, Desk, queued};
 use crate::ghost::Image;
 
 impl Desk<'_> {
