@@ -98,6 +98,8 @@ pub(crate) enum Scenario {
     Pages,
     /// CPU time while many jobs wait for another day.
     Idle,
+    /// The next fire of schedules, and the slowest texts.
+    Cron,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -125,7 +127,7 @@ impl Scenario {
             Scenario::Limits => &[Raw],
             Scenario::W1 | Scenario::W1b | Scenario::W3 | Scenario::W4 => &[Library, Rest, Effectum],
             Scenario::W2 | Scenario::W5 | Scenario::W6 | Scenario::W7 => &[Library, Effectum],
-            Scenario::Steady | Scenario::Startup | Scenario::Pages | Scenario::Idle => &[Library],
+            Scenario::Steady | Scenario::Startup | Scenario::Pages | Scenario::Idle | Scenario::Cron => &[Library],
         }
     }
 

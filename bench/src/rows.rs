@@ -32,7 +32,7 @@ const fn bounded(row: Row, raw: &'static str) -> Row {
 }
 
 use Bar::{AtLeast, AtMost, No};
-use Scenario::{Idle, Pages, Startup, Steady, W1, W1b, W2, W3, W4, W5, W6, W7};
+use Scenario::{Cron, Idle, Pages, Startup, Steady, W1, W1b, W2, W3, W4, W5, W6, W7};
 
 pub(crate) const ROWS: &[Row] = &[
     bounded(row(W1, "rate_per_s", "one by one, jobs/s", AtLeast(60_000.0), AtLeast(15_000.0)), "group_commit_per_s"),
@@ -62,6 +62,29 @@ pub(crate) const ROWS: &[Row] = &[
     row(Pages, "page_p50_ms", "a page, p50 ms", No, No),
     row(Pages, "worst_list_p99_ms", "a page of the slowest list, p99 ms", AtMost(50.0), No),
     row(Idle, "cpu_percent", "CPU idle, % of one core", AtMost(1.0), No),
+    row(Cron, "minute_utc_ns", "next, every minute, UTC, ns", AtMost(500.0), No),
+    row(Cron, "minute_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "daily_utc_ns", "next, daily, UTC, ns", AtMost(500.0), No),
+    row(Cron, "daily_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "leap_utc_ns", "next, 29 February on a Sunday, UTC, ns", AtMost(500.0), No),
+    row(Cron, "leap_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "special_utc_ns", "next, last working day, UTC, ns", AtMost(500.0), No),
+    row(Cron, "special_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "quartz_utc_ns", "next, 7 fields, UTC, ns", AtMost(500.0), No),
+    row(Cron, "quartz_utc_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "minute_new_york_ns", "next, every minute, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "minute_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "daily_new_york_ns", "next, daily, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "daily_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "leap_new_york_ns", "next, 29 February on a Sunday, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "leap_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "special_new_york_ns", "next, last working day, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "special_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "quartz_new_york_ns", "next, 7 fields, New York, ns", AtMost(1_000.0), No),
+    row(Cron, "quartz_new_york_croner", "  croner takes so many times as long", No, No),
+    row(Cron, "impossible_us", "slowest impossible date, µs", AtMost(1_000.0), No),
+    row(Cron, "text_us", "slowest text to read and search, µs", AtMost(1_000.0), No),
+    row(Cron, "read_ns", "a usual text, read, ns", No, No),
 ];
 
 /// In the order of the report.

@@ -4,12 +4,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "these tests watch real processes in real time")]
 
+mod fake_clock;
 pub mod power;
 mod server;
 mod witness;
 
 use std::time::{Duration, Instant};
 
+pub use fake_clock::FakeClock;
 pub use server::{Answer, Options, Server, binary, client_needs_a_provider};
 pub use witness::{Line, Witness};
 

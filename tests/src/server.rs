@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::eventually;
+use crate::fake_clock::FakeClock;
 use crate::witness::Witness;
 
 /// The server under test: built by whoever runs the tests, or here, once.
@@ -37,6 +38,8 @@ pub struct Options {
     pub config: String,
     /// `--dev`, with probes on.
     pub not_dev: bool,
+    /// A wall clock of its own.
+    pub clock: Option<FakeClock>,
 }
 
 #[derive(Debug)]
@@ -153,6 +156,11 @@ impl Server {
         answer(self.client.put(self.url(path)).json(body).send()).unwrap_or_else(|| panic!("no answer to PUT {path}"))
     }
 
+    pub fn patch(&self, path: &str, body: &Value) -> Answer {
+        answer(self.client.patch(self.url(path)).json(body).send())
+            .unwrap_or_else(|| panic!("no answer to PATCH {path}"))
+    }
+
     pub fn delete(&self, path: &str) -> Answer {
         answer(self.client.delete(self.url(path)).send()).unwrap_or_else(|| panic!("no answer to DELETE {path}"))
     }
@@ -200,6 +208,22 @@ impl Server {
         eventually(limit, &what, || self.status_of(id) == status);
     }
 
+    /// All jobs of a task, the oldest first.
+    pub fn jobs_of(&self, task: &str) -> Vec<Value> {
+        let (mut jobs, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("/jobs?task={task}&limit=200{cursor}"));
+            assert_eq!(page.status, 200, "{page:?}");
+            jobs.extend(page.body["items"].as_array().expect("a list").iter().cloned());
+            match page.body["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        jobs.reverse();
+        jobs
+    }
+
     /// Every attempt of a job, the first one first.
     pub fn attempts(&self, id: &str) -> Vec<Value> {
         let found = self.get(&format!("/jobs/{id}/attempts?limit=200"));
@@ -235,6 +259,9 @@ fn spawn(dir: &Path, options: &Options, port: u16) -> Child {
     command.arg("--listen").arg(format!("127.0.0.1:{port}"));
     if !options.not_dev {
         command.arg("--dev");
+    }
+    if let Some(clock) = &options.clock {
+        clock.give_to(&mut command);
     }
     let (out, err) = (log.try_clone().expect("a second handle"), log);
     command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().expect("the server can be started")

@@ -17,7 +17,7 @@ fn dev_06_timeout_of_a_body_that_ignores_cancellation() {
     let mark = format!("{}", 30_000 + std::process::id() % 10_000);
     let script = format!("sleep {mark} & sh -c 'trap \"\" TERM; while :; do sleep 0.0{mark}; done'");
     let config = format!("[[commands]]\nname = \"stubborn\"\nprogram = \"/bin/sh\"\nargs = [\"-c\", {script:?}]\n");
-    let server = Server::start_with(dir.path(), Options { config, not_dev: false });
+    let server = Server::start_with(dir.path(), Options { config, not_dev: false, ..Options::default() });
     server
         .put("/pools/default", &json!({"concurrency": 4, "queueCapacity": 100, "paused": false, "whenFull": "spill"}));
     server.task("spin", "probe.spin", &json!({}));
@@ -72,7 +72,7 @@ fn dev_10_polite_stop_while_work_is_running() {
     assert_eq!(witness.starts_of(&id).len(), 1);
 
     let config = "[shutdown]\ndrain_seconds = 1\n".to_owned();
-    let server = Server::start_with(dir.path(), Options { config, not_dev: false });
+    let server = Server::start_with(dir.path(), Options { config, not_dev: false, ..Options::default() });
     assert_eq!(server.status_of(&id), "SUCCESS", "it was settled during the drain");
     let long = server.submit(&json!({"task": "sleep", "payload": {"ms": 5_000}}));
     server.wait_for(&long, "EXECUTING", s(5));

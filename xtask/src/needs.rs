@@ -19,11 +19,18 @@ pub(crate) const BUILD: &[Need] =
     &[Need { programs: &["cc", "gcc", "clang"], package: "gcc", why: "SQLite is compiled into the binary" }];
 
 /// To test, besides.
-pub(crate) const TEST: &[Need] = &[Need {
-    programs: &["strace"],
-    package: "strace",
-    why: "the fault tests make writes fail and rebuild the disk after a power loss",
-}];
+pub(crate) const TEST: &[Need] = &[
+    Need {
+        programs: &["strace"],
+        package: "strace",
+        why: "the fault tests make writes fail and rebuild the disk after a power loss",
+    },
+    Need {
+        programs: &["faketime"],
+        package: "faketime",
+        why: "tests of schedules give the server a wall clock that they set",
+    },
+];
 
 /// Installs what is missing where that is possible, and otherwise says what to install.
 pub(crate) fn provide(needs: &[&[Need]]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The scenarios: what a process that `runs` has started carries out.
 
+mod cron;
 mod drain;
 mod standing;
 mod start;
@@ -88,6 +89,7 @@ async fn library(spec: &Spec) -> Result<Figures> {
         Scenario::Startup => standing::startup(spec).await,
         Scenario::Pages => standing::pages(spec).await,
         Scenario::Idle => standing::idle(spec).await,
+        Scenario::Cron => cron::schedules(),
     }
 }
 

@@ -1,5 +1,9 @@
 //! The command tree. Its help texts are kept in `snapshots/`: a test compares.
 
+pub(crate) mod calendar;
+pub(crate) mod cron;
+pub(crate) mod task;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -35,13 +39,19 @@ pub(crate) enum Command {
     Submit(Submit),
     /// Tasks: the definitions that jobs are made from
     #[command(subcommand)]
-    Task(Task),
+    Task(task::Task),
     /// Jobs: what was asked for, and what became of it
     #[command(subcommand)]
     Job(Job),
     /// Pools: bounded slots in which jobs run
     #[command(subcommand)]
     Pool(Pool),
+    /// Calendars: days on which schedules rest
+    #[command(subcommand)]
+    Calendar(calendar::Calendar),
+    /// Cron expressions
+    #[command(subcommand)]
+    Cron(cron::Cron),
     /// The configuration
     #[command(subcommand)]
     Config(Config),
@@ -111,124 +121,6 @@ pub(crate) struct Submit {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// List tasks
-    List(TaskList),
-    /// Show a task
-    Show(Code),
-    /// Create a task
-    Create(Box<TaskCreate>),
-    /// Let jobs of a task be made and started
-    Enable(Code),
-    /// Let no new job of a task be made
-    Disable(Code),
-    /// Run a task now
-    Trigger {
-        /// The task's code
-        code: String,
-        /// The payload of this job: JSON, @FILE or -
-        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
-        param: Option<String>,
-        /// A repeat with the same id answers the first job
-        #[arg(long, value_name = "ID")]
-        request_id: Option<String>,
-    },
-    /// Delete a task that has no live jobs; the record of its jobs stays
-    Delete {
-        /// The task's code
-        code: String,
-        /// Only when nobody changed it since this version
-        #[arg(long, value_name = "N")]
-        version: Option<i64>,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Code {
-    /// The task's code
-    pub(crate) code: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TaskList {
-    /// Part of a code, name, owner or tag
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) q: Option<String>,
-    /// ENABLED, DISABLED or RUNNING
-    #[arg(long, value_name = "WORD")]
-    pub(crate) status: Option<String>,
-    /// async, delay or manual
-    #[arg(long = "type", value_name = "WORD")]
-    pub(crate) kind: Option<String>,
-    /// The pool of slots
-    #[arg(long, value_name = "NAME")]
-    pub(crate) pool: Option<String>,
-    /// One of its tags
-    #[arg(long, value_name = "TAG")]
-    pub(crate) tag: Option<String>,
-    /// Fields with commas between, - for descending
-    #[arg(long, value_name = "FIELDS", allow_hyphen_values = true)]
-    pub(crate) sort: Option<String>,
-    /// 1 for the first
-    #[arg(long, value_name = "N")]
-    pub(crate) page: Option<u32>,
-    /// Tasks on a page, at most 200
-    #[arg(long, value_name = "N")]
-    pub(crate) size: Option<u32>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TaskCreate {
-    /// The task's code: how programs and people call it
-    pub(crate) code: String,
-    /// The handler that does the work
-    #[arg(long, value_name = "NAME")]
-    pub(crate) handler: String,
-    /// For people [default: the code]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) name: Option<String>,
-    /// async, delay or manual
-    #[arg(long = "type", value_name = "WORD")]
-    pub(crate) kind: Option<String>,
-    /// The payload of jobs that bring none: JSON, @FILE or -
-    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
-    pub(crate) param: Option<String>,
-    /// How long one attempt may take
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout_seconds: Option<u32>,
-    /// RETRY, ALERT or STOP
-    #[arg(long, value_name = "WORD")]
-    pub(crate) fail_strategy: Option<String>,
-    /// How often a job is tried again
-    #[arg(long, value_name = "N")]
-    pub(crate) retry_count: Option<u32>,
-    /// The first delay between tries, such as 1s; it doubles
-    #[arg(long, value_name = "SPAN")]
-    pub(crate) retry_base: Option<String>,
-    /// The longest delay between tries
-    #[arg(long, value_name = "SPAN")]
-    pub(crate) retry_cap: Option<String>,
-    /// The pool of slots
-    #[arg(long, value_name = "NAME")]
-    pub(crate) pool: Option<String>,
-    /// critical, high, normal or low
-    #[arg(long, value_name = "WORD")]
-    pub(crate) priority: Option<String>,
-    /// RERUN or FAIL: what becomes of a job whose server died while it ran
-    #[arg(long, value_name = "WORD")]
-    pub(crate) on_lost: Option<String>,
-    /// Whom to ask
-    #[arg(long, value_name = "NAME")]
-    pub(crate) owner: Option<String>,
-    /// Repeatable
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
-    /// What it is for
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) description: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
 pub(crate) enum Job {
     /// List jobs, newest first
     List(JobList),
@@ -263,7 +155,7 @@ pub(crate) struct JobList {
     /// Of this task
     #[arg(long, value_name = "CODE")]
     pub(crate) task: Option<String>,
-    /// Repeatable: PENDING, EXECUTING, SUCCESS, FAILED, TIMEOUT, CANCELLED
+    /// Repeatable: PENDING, EXECUTING, SUCCESS, FAILED, TIMEOUT, CANCELLED, SKIPPED
     #[arg(long, value_name = "WORD")]
     pub(crate) status: Vec<String>,
     /// With this key
@@ -272,7 +164,7 @@ pub(crate) struct JobList {
     /// The pool of slots
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// SUBMIT or MANUAL
+    /// SUBMIT, MANUAL, CRON or MISFIRE
     #[arg(long, value_name = "WORD")]
     pub(crate) trigger: Option<String>,
     /// Created at this instant or later
@@ -310,6 +202,9 @@ pub(crate) struct PoolSet {
     /// spill, wait, callerRuns or reject
     #[arg(long, value_name = "WORD")]
     pub(crate) when_full: Option<String>,
+    /// Starts in any period of that length, such as 100/1m; an empty one takes the limit away
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate_limit: Option<String>,
     /// Start no more jobs
     #[arg(long, conflicts_with = "resume")]
     pub(crate) pause: bool,
@@ -365,10 +260,20 @@ mod tests {
             "submit t --payload -1 --at 2026-12-01T00:00:00Z --server http://127.0.0.1:1 --format json",
             "--format json task list",
             "task trigger t --request-id r",
+            "task create t --handler h --cron @daily --tz Asia/Shanghai --overlap ALLOW --max-running 2 --disabled",
+            "task create t --handler h --every 10s --rhythm FIXED_DELAY --start-at A --end-at B --calendar c",
+            "task edit t --every 10s --max-running= --version 3",
+            "task copy t u",
+            "task fires t --count 3",
+            "task backfill t --from A --to B --dry-run",
+            "task apply -f tasks.toml --dry-run",
+            "calendar put cn -f days.txt",
+            "pool set p --rate-limit 100/1m",
             "job list --status FAILED --status TIMEOUT",
             "job output 7 -f",
             "pool set p --concurrency 3 --pause",
             "config explain --format json",
+            "cron preview @daily --tz Asia/Shanghai --from 2026-01-01T00:00:00Z --count 3",
             "verify --database sqlite://x",
             "bench --jobs 10",
         ] {

@@ -48,6 +48,10 @@ impl Client {
         self.call(Method::PUT, path, Query::new(), Some(body)).await
     }
 
+    pub(crate) async fn patch(&self, path: &[&str], body: &impl Serialize) -> Result<Value, Failure> {
+        self.call(Method::PATCH, path, Query::new(), Some(body)).await
+    }
+
     pub(crate) async fn delete(&self, path: &[&str], query: Query) -> Result<Value, Failure> {
         self.call(Method::DELETE, path, query, None::<&()>).await
     }
@@ -117,9 +121,16 @@ impl Client {
 fn refused(status: u16, problem: Value) -> Failure {
     let text = |field: &str| problem.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut message = format!("{} ({})", text("detail"), text("code"));
+    if let Some(position) = problem.get("position").and_then(Value::as_u64) {
+        message.push_str(&format!(" at column {position}"));
+    }
     for error in problem.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
         let (field, detail) = (error["field"].as_str(), error["detail"].as_str());
         message.push_str(&format!("\n  {}: {}", field.unwrap_or_default(), detail.unwrap_or_default()));
+    }
+    for one in problem.get("differences").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
+        let (field, yours, stored) = (one["field"].as_str(), &one["yours"], &one["stored"]);
+        message.push_str(&format!("\n  {}: yours {yours}, stored {stored}", field.unwrap_or_default()));
     }
     let hint = text("hint");
     if !hint.is_empty() {

@@ -8,6 +8,7 @@ mod failure;
 mod print;
 mod probes;
 mod signals;
+mod task_file;
 mod telemetry;
 
 use std::process::ExitCode;
@@ -45,11 +46,15 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Serve(args) => cmd::serve::run(&args),
         Command::Config(command) => cmd::config::run(&command, format),
+        Command::Cron(command) => cmd::cron::run(&command, format),
         Command::Verify(place) => block_on(cmd::verify::run(&place, format)),
         Command::Bench(args) => block_on_all(cmd::bench::run(args, format)),
         Command::Submit(args) => with_client(cli.server, async |client| cmd::submit::run(args, client, format).await),
         Command::Task(command) => with_client(cli.server, async |client| cmd::task::run(command, client, format).await),
         Command::Job(command) => with_client(cli.server, async |client| cmd::job::run(command, client, format).await),
+        Command::Calendar(command) => {
+            with_client(cli.server, async |client| cmd::calendar::run(command, client, format).await)
+        }
         Command::Pool(command) => with_client(cli.server, async |client| cmd::pool::run(command, client, format).await),
     }
 }

@@ -76,10 +76,11 @@ fn heading(field: &str) -> String {
     words
 }
 
-fn cell(value: &Value) -> String {
+pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => harmless(text),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
             harmless(&items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
         }
@@ -88,7 +89,7 @@ fn cell(value: &Value) -> String {
 }
 
 /// Stored text may hold sequences that a terminal obeys: they are shown, not sent.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
         c if c.is_control() => c.escape_unicode().to_string(),
@@ -100,15 +101,14 @@ fn harmless(text: &str) -> String {
 /// Aligned, two spaces apart, nothing behind the last column.
 fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|text| text.chars().count()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|text| columns_of(text)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
         for (at, cell) in row.iter().enumerate() {
             line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', widths[at] - cell.chars().count() + 2));
+            line.extend(std::iter::repeat_n(' ', widths[at] - columns_of(cell) + 2));
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -116,14 +116,20 @@ fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// On a terminal: characters from Hangul on (Chinese, Japanese, Korean, emoji) are two wide, near enough.
+fn columns_of(text: &str) -> usize {
+    text.chars().map(|c| if c >= '\u{1100}' && !('\u{2000}'..'\u{2e80}').contains(&c) { 2 } else { 1 }).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_by_characters() {
+    fn columns_are_aligned_as_a_terminal_shows_them() {
         let rows = [vec!["A".to_owned(), "B".to_owned()], vec!["任务".to_owned(), String::new()]];
-        assert_eq!(columns(&rows), "A   B\n任务\n");
+        assert_eq!(columns(&rows), "A     B\n任务\n");
+        assert_eq!(columns_of("a → …"), 5);
         assert_eq!(heading("executeTime"), "EXECUTE TIME");
         assert_eq!(cell(&serde_json::json!("\u{1b}[31mred")), "\\u{1b}[31mred");
         assert_eq!(cell(&serde_json::json!(["a", "b"])), "a, b");

@@ -2,109 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "real processes take real time")]
 
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+mod server;
+
+use std::io::Read;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-const MAINSPRING: &str = env!("CARGO_BIN_EXE_mainspring");
-const LIMIT: Duration = Duration::from_secs(20);
-
-struct Server {
-    child: Child,
-    url: String,
-    hello: String,
-    dir: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(config: &str) -> Server {
-        let dir = tempfile::tempdir().expect("a directory");
-        std::fs::write(dir.path().join("mainspring.toml"), config).expect("written");
-        let mut child = Command::new(MAINSPRING)
-            .args(["serve", "--dev", "--listen", "127.0.0.1:0"])
-            .current_dir(dir.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(dir.path().join("log")).expect("a log"))
-            .spawn()
-            .expect("starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let mut hello: Vec<String> = Vec::new();
-        while hello.last().is_none_or(|line| !line.contains("first")) {
-            match lines.next() {
-                Some(line) => hello.push(line.expect("text")),
-                None => panic!("{}", std::fs::read_to_string(dir.path().join("log")).expect("a log")),
-            }
-        }
-        let hello = hello.join("\n");
-        let url = hello.split_whitespace().find(|word| word.starts_with("http://")).expect("an address").to_owned();
-        Server { child, url, hello, dir }
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        run_in(self.dir.path(), &[args, &["--server", &self.url]].concat())
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(&[args, &["--format", "json"]].concat());
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).expect("JSON")
-    }
-
-    fn task(&self, code: &str, handler: &str) {
-        self.json(&["task", "create", code, "--handler", handler, "--retry-count", "0"]);
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
-    }
-
-    fn wait_exit(&mut self, limit: Duration) -> ExitStatus {
-        let start = Instant::now();
-        loop {
-            match self.child.try_wait().expect("a child") {
-                Some(status) => return status,
-                None => assert!(start.elapsed() < limit, "it still runs after {limit:?}: {}", self.log()),
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.dir.path().join("log")).expect("a log")
-    }
-
-    fn witness(&self) -> String {
-        std::fs::read_to_string(self.dir.path().join("witness.tsv")).unwrap_or_default()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-fn run_in(dir: &Path, args: &[&str]) -> Output {
-    Command::new(MAINSPRING).args(args).current_dir(dir).stdin(Stdio::null()).output().expect("runs")
-}
-
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
-        std::thread::yield_now();
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use server::{LIMIT, MAINSPRING, Server, eventually, run_in, text};
 
 const WITNESS: &str = "[probes]\nwitness = 'witness.tsv'\n";
 
@@ -280,4 +187,30 @@ fn the_bench_measures_and_leaves_nothing() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("PER SECOND"), "{}", text(&output.stdout));
     assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn cron_expressions_are_previewed_without_a_server() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let berlin = ["--tz", "Europe/Berlin", "--from", "2026-03-28T12:00:00Z", "--count", "2"];
+    let run = |expression: &str, more: &[&str]| {
+        run_in(dir.path(), &[&["cron", "preview", expression], &berlin[..], more].concat())
+    };
+    let answer: Value = serde_json::from_slice(&run("30 2 * * *", &["--format", "json"]).stdout).expect("JSON");
+    let fires = ["2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"];
+    assert_eq!(answer, json!({"dialect": "crontab", "nextFires": fires}));
+    let never: Value = serde_json::from_slice(&run("0 0 30 2 *", &["--format", "json"]).stdout).expect("JSON");
+    assert_eq!(never["nextFires"], json!([]));
+    let table = text(&run("30 2 * * *", &[]).stdout);
+    assert!(table.starts_with("at 02:30, every day\n每天，02:30\n") && table.contains(fires[0]), "{table}");
+    assert!(table.contains("warning IN_DST_GAP"), "{table}");
+
+    let refused = run("0 25 * * *", &["--format", "json"]);
+    let problem: Value = serde_json::from_slice(&refused.stdout).expect("JSON");
+    assert_eq!((refused.status.code(), &problem["code"]), (Some(2), &json!("CRON_INVALID")));
+    assert_eq!(
+        (&problem["class"], &problem["field"], &problem["position"]),
+        (&json!("RANGE"), &json!("hour"), &json!(3))
+    );
+    assert!(text(&refused.stderr).contains("\n  0 25 * * *\n    ^\n"), "{}", text(&refused.stderr));
 }

@@ -137,7 +137,8 @@ impl EngineBuilder {
         }));
         core.load_tasks().await?;
         for (code, definition) in self.tasks {
-            core.declare_task(code, definition).await?;
+            let declared = core.declare_task(code.clone(), definition).await;
+            declared.map_err(|error| of_task(&code, error))?;
         }
         core.plan_all_again().await;
         core.unpark_known(&core.tasks.all()).await?;
@@ -161,6 +162,17 @@ impl EngineBuilder {
             }
         }
         Ok(pools)
+    }
+}
+
+/// Of many declarations it must be said which one is wrong.
+fn of_task(code: &TaskCode, error: Error) -> Error {
+    match error {
+        Error::Refused(mut refused) => {
+            refused.detail = format!("task `{code}`: {}", refused.detail);
+            Error::Refused(refused)
+        }
+        unavailable => unavailable,
     }
 }
 

@@ -50,6 +50,11 @@ impl Context {
         self.attempt.claim.trigger
     }
 
+    /// The fire time that a schedule made the job for; the latest when it stands for several.
+    pub fn fire_time(&self) -> Option<Timestamp> {
+        self.attempt.claim.fire_time
+    }
+
     /// JSON text; `null` when neither the job nor its task has any.
     pub fn payload(&self) -> &str {
         self.attempt.claim.payload.as_deref().unwrap_or("null")

@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mainspring_model::operations::{JobOperation, Operations, TaskOperation};
+use mainspring_model::schedule::fires_to_come;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
@@ -119,7 +120,7 @@ impl Engine {
 
     // ---- tasks ----
 
-    /// A schedule that never fires is refused. A task that begins DISABLED fires only after it was enabled.
+    /// A task that begins DISABLED fires only after it was enabled. One that begins ENABLED and never fires is refused.
     pub async fn create_task(
         &self,
         code: TaskCode,
@@ -129,6 +130,16 @@ impl Engine {
     ) -> Result<Task, Error> {
         let (core, by) = (self.core.clone(), by.to_owned());
         self.core.to_its_end(async move { core.create_task(code, definition, switch, &by).await }).await?
+    }
+
+    /// What is checked of every definition that a person writes.
+    pub fn check_definition(&self, definition: &TaskDefinition) -> Result<(), Refused> {
+        self.core.check_definition(definition)
+    }
+
+    /// The same, and that it fires. Nothing is written.
+    pub fn check_task(&self, code: &TaskCode, definition: &TaskDefinition) -> Result<(), Refused> {
+        self.core.check_task(code, definition)
     }
 
     /// `version` is the one that was read.
@@ -194,6 +205,14 @@ impl Engine {
     /// Of a task as it is, or of a definition that may become one. `None` for a task without a schedule.
     pub fn schedule_of(&self, definition: &TaskDefinition) -> Result<Option<Schedule>, Refused> {
         self.core.schedule_of(definition)
+    }
+
+    /// Empty for a task without a schedule, and for one whose schedule has ended.
+    pub fn next_fires(&self, code: &TaskCode, max: usize) -> Result<Vec<Timestamp>, Refused> {
+        let task = self.core.task_or_refuse(code)?;
+        let schedule = self.core.schedule_of(&task.definition)?;
+        let now = self.core.clock.now();
+        Ok(schedule.map_or_else(Vec::new, |schedule| fires_to_come(&task, &schedule, now, max)))
     }
 
     // ---- calendars ----

@@ -54,7 +54,11 @@ impl Core {
     ) -> Result<Task, Error> {
         self.check_definition(&definition)?;
         let now = self.clock.now();
-        let next_fire = self.first_fire(&code, &definition, now)?.filter(|_| switch == TaskSwitch::Enabled);
+        let next_fire = match switch {
+            TaskSwitch::Enabled => self.first_fire(&code, &definition, now)?,
+            // A copy of a task whose schedule has ended begins so.
+            TaskSwitch::Disabled => self.schedule_of(&definition).map(|_| None)?,
+        };
         match self.store.create_task(code, definition, switch, next_fire, by.to_owned(), now).await? {
             TaskChange::InTheWay(task) | TaskChange::Conflict(task) => {
                 let detail = format!("task `{}` exists since {}", task.code, task.create_time);
@@ -191,7 +195,13 @@ impl Core {
         }
     }
 
-    fn check_definition(&self, definition: &TaskDefinition) -> Result<(), Refused> {
+    /// Would it be taken, as a task that begins enabled?
+    pub(crate) fn check_task(&self, code: &TaskCode, definition: &TaskDefinition) -> Result<(), Refused> {
+        self.check_definition(definition)?;
+        self.first_fire(code, definition, self.clock.now()).map(drop)
+    }
+
+    pub(crate) fn check_definition(&self, definition: &TaskDefinition) -> Result<(), Refused> {
         definition.check()?;
         if !self.registry.knows(&definition.handler) {
             let known = self.registry.list().iter().map(|info| info.name.to_string()).collect::<Vec<_>>().join(", ");

@@ -171,7 +171,11 @@ impl Builder {
             engine = engine.pool(pool);
         }
         for (code, define) in self.tasks {
-            engine = engine.declare(TaskCode::new(&code)?, define.finish()?);
+            let definition = define.finish().map_err(|mut refused| {
+                refused.detail = format!("task `{code}`: {}", refused.detail);
+                refused
+            });
+            engine = engine.declare(TaskCode::new(&code)?, definition?);
         }
         if self.on_callers_runtime {
             engine = engine.on_callers_runtime();

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainspring_engine::{Engine, Error, JobRequest, Receipt, StopReport, When};
-use mainspring_model::{BizId, Job, JobId, Priority, Refused, Span, TaskCode, Timestamp, Unique};
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{BizId, Job, JobId, Priority, Refused, Span, Task, TaskCode, Timestamp, Unique};
 use mainspring_store::{JobEnd, Store};
 use serde::Serialize;
 
 use crate::builder::Builder;
+
+/// Who changes tasks through this face, for the record.
+const BY: &str = "application";
 
 /// A running Mainspring. Cheap to clone; all clones are the same engine.
 #[derive(Debug, Clone)]
@@ -64,7 +68,27 @@ impl Mainspring {
         self.engine.job(id).await
     }
 
-    /// Everything else: tasks, pools, operations, lists.
+    /// Runs a task now, with its own parameters.
+    pub async fn trigger(&self, task: &str) -> Result<Receipt, Error> {
+        self.engine.trigger_task(&TaskCode::new(task)?, None, None, BY).await
+    }
+
+    /// Its schedule goes on from now; nothing is caught up.
+    pub async fn enable(&self, task: &str) -> Result<Task, Error> {
+        self.engine.switch_task(&TaskCode::new(task)?, TaskSwitch::Enabled, BY).await
+    }
+
+    /// When it has answered, nothing fires any more. Live jobs end, new ones are refused.
+    pub async fn disable(&self, task: &str) -> Result<Task, Error> {
+        self.engine.switch_task(&TaskCode::new(task)?, TaskSwitch::Disabled, BY).await
+    }
+
+    /// When a task fires next: fewer when fewer remain, none without a schedule.
+    pub fn next_fires(&self, task: &str, max: usize) -> Result<Vec<Timestamp>, Refused> {
+        self.engine.next_fires(&TaskCode::new(task)?, max)
+    }
+
+    /// Everything else: tasks, calendars, pools, operations, lists.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -2,28 +2,45 @@
 
 use std::time::Duration;
 
-use mainspring_model::task::{FailStrategy, OnLost};
-use mainspring_model::{HandlerName, PoolName, Priority, Refused, TaskDefinition, limits};
+use mainspring_model::schedule::{Every, Rhythm};
+use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskKind};
+use mainspring_model::{
+    CalendarName, HandlerName, PoolName, Priority, RateLimit, Refused, Span, TaskDefinition, Timestamp, limits,
+};
 
-/// Declares a task: it is created when the store has none of this code. What a person changed in the store later
-/// is left alone.
+/// Declares a task: it is created when the store has none of this code, and a declaration that was never made before is
+/// written over what is stored. One that was made before changes nothing: what a person changed since is left alone.
 #[derive(Debug, Clone)]
 pub struct Define {
     pub(crate) definition: TaskDefinition,
-    pub(crate) pool: Option<String>,
+    /// What a schedule changes, unless it is said.
+    overlap: Option<Overlap>,
+    /// The first thing that was wrong; told at the start, so that a declaration reads well.
+    wrong: Option<Refused>,
 }
 
 impl Define {
     pub(crate) fn new(code: &str) -> Result<Define, Refused> {
-        Ok(Define { definition: TaskDefinition::new(code, HandlerName::new(code)?), pool: None })
+        let definition = TaskDefinition::new(code, HandlerName::new(code)?);
+        Ok(Define { definition, overlap: None, wrong: None })
     }
 
     pub(crate) fn finish(mut self) -> Result<TaskDefinition, Refused> {
-        if let Some(pool) = &self.pool {
-            self.definition.pool = PoolName::new(pool)?;
+        if let Some(refused) = self.wrong {
+            return Err(refused);
         }
+        self.definition.overlap = self.overlap.unwrap_or(TaskDefinition::default_overlap(self.definition.kind));
+        self.definition.check_expression()?;
         self.definition.check()?;
         Ok(self.definition)
+    }
+
+    fn keep<T>(mut self, read: Result<T, Refused>, set: impl FnOnce(&mut TaskDefinition, T)) -> Define {
+        match read {
+            Ok(value) => set(&mut self.definition, value),
+            Err(refused) => self.wrong = self.wrong.or(Some(refused)),
+        }
+        self
     }
 
     /// For people.
@@ -42,8 +59,7 @@ impl Define {
     /// After this time an attempt is cancelled. Default 5 minutes.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Define {
-        let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
-        self.definition.timeout_seconds = u32::try_from(seconds).unwrap_or(limits::TIMEOUT_SECONDS_MAX);
+        self.definition.timeout_seconds = whole_seconds(timeout).min(limits::TIMEOUT_SECONDS_MAX);
         self
     }
 
@@ -64,9 +80,8 @@ impl Define {
 
     /// The pool of slots in which its jobs run. Default `default`.
     #[must_use]
-    pub fn pool(mut self, pool: &str) -> Define {
-        self.pool = Some(pool.to_owned());
-        self
+    pub fn pool(self, pool: &str) -> Define {
+        self.keep(PoolName::new(pool), |definition, pool| definition.pool = pool)
     }
 
     #[must_use]
@@ -88,4 +103,124 @@ impl Define {
         self.definition.on_lost = OnLost::Fail;
         self
     }
+
+    // ---- when it fires ----
+
+    /// It fires by an expression: 5 fields or a macro as in crontab, 6 or 7 fields as in Quartz. Its jobs do not overlap
+    /// unless `overlap` says so.
+    #[must_use]
+    pub fn cron(mut self, expression: &str) -> Define {
+        self.definition.kind = TaskKind::Cron;
+        self.definition.cron_expression = Some(expression.to_owned());
+        self
+    }
+
+    /// In which its expression and its calendar are read: a name of the IANA database. Default UTC.
+    #[must_use]
+    pub fn time_zone(mut self, zone: &str) -> Define {
+        self.definition.time_zone = Some(zone.to_owned());
+        self
+    }
+
+    /// It fires in this rhythm, on multiples of the interval since 1970 (or since `start_at`): a restart does not shift it.
+    #[must_use]
+    pub fn every(self, interval: Duration) -> Define {
+        self.every_by(interval, Rhythm::FixedRate)
+    }
+
+    /// It fires so long after the end of its last job.
+    #[must_use]
+    pub fn every_after_end(self, delay: Duration) -> Define {
+        self.every_by(delay, Rhythm::FixedDelay)
+    }
+
+    fn every_by(mut self, interval: Duration, rhythm: Rhythm) -> Define {
+        self.definition.kind = TaskKind::Cron;
+        self.definition.every = Some(Every { span: Span(interval), rhythm });
+        self
+    }
+
+    /// No fire before.
+    #[must_use]
+    pub fn start_at(mut self, instant: Timestamp) -> Define {
+        self.definition.start_at = Some(instant);
+        self
+    }
+
+    /// No fire after.
+    #[must_use]
+    pub fn end_at(mut self, instant: Timestamp) -> Define {
+        self.definition.end_at = Some(instant);
+        self
+    }
+
+    /// Days on which it rests, and make-up working days. The calendar must be in the store (`Engine::put_calendar`).
+    #[must_use]
+    pub fn calendar(self, name: &str) -> Define {
+        self.keep(CalendarName::new(name), |definition, name| definition.calendar = Some(name))
+    }
+
+    // ---- fires that were missed, or meet a live job ----
+
+    /// What a fire or a trigger does while a job of the task is live. Default FORBID with a schedule, ALLOW without.
+    #[must_use]
+    pub fn overlap(mut self, overlap: Overlap) -> Define {
+        self.overlap = Some(overlap);
+        self
+    }
+
+    /// What becomes of fire times that passed while nobody could fire them. Default FIRE_ONCE.
+    #[must_use]
+    pub fn misfire(mut self, misfire: Misfire) -> Define {
+        self.definition.misfire = misfire;
+        self
+    }
+
+    /// Missed fire times run one after another, the latest `max` of them.
+    #[must_use]
+    pub fn fire_all(mut self, max: u32) -> Define {
+        (self.definition.misfire, self.definition.max_catchup) = (Misfire::FireAll, max);
+        self
+    }
+
+    /// A fire that is later than this is a misfire. Default 60 s.
+    #[must_use]
+    pub fn misfire_grace(mut self, grace: Duration) -> Define {
+        self.definition.misfire_grace_seconds = whole_seconds(grace);
+        self
+    }
+
+    /// A fired job that has not begun by then is skipped.
+    #[must_use]
+    pub fn start_deadline(mut self, deadline: Duration) -> Define {
+        self.definition.start_deadline_seconds = Some(whole_seconds(deadline));
+        self
+    }
+
+    // ---- limits ----
+
+    /// Bodies at one time, in all nodes together; with a concurrency key: of one key.
+    #[must_use]
+    pub fn max_running(mut self, bodies: u32) -> Define {
+        self.definition.max_running = Some(bodies);
+        self
+    }
+
+    /// At most so many starts in any period of that length, such as `10/s` or `100/1m`.
+    #[must_use]
+    pub fn rate_limit(self, rate: &str) -> Define {
+        self.keep(rate.parse(), |definition, rate: RateLimit| definition.rate_limit = Some(rate))
+    }
+
+    /// Where in the payload the key stands (a JSON pointer, `/tenant`) by which both limits count.
+    #[must_use]
+    pub fn concurrency_key(mut self, pointer: &str) -> Define {
+        self.definition.concurrency_key = Some(pointer.to_owned());
+        self
+    }
+}
+
+/// Rounded up: nothing is shorter than it was said.
+fn whole_seconds(length: Duration) -> u32 {
+    u32::try_from(length.as_secs() + u64::from(length.subsec_nanos() > 0)).unwrap_or(u32::MAX)
 }

@@ -27,6 +27,7 @@ fn small_pool(when_full: WhenFull) -> mainspring::PoolSettings {
         queue_capacity: 2,
         paused: false,
         when_full,
+        rate_limit: None,
     }
 }
 

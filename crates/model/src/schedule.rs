@@ -14,7 +14,7 @@ use crate::job::Fires;
 use crate::limits;
 use crate::names::words;
 use crate::refused::Refused;
-use crate::task::{Misfire, TaskDefinition, TaskKind};
+use crate::task::{Misfire, Task, TaskDefinition, TaskKind, TaskSwitch};
 use crate::time::{Span, Timestamp};
 
 words! {
@@ -265,6 +265,18 @@ fn catch_up(schedule: &Schedule, missed: Fires, max: u32) -> Vec<PlannedFire> {
     });
     let run = latest.into_iter().rev().map(|time| PlannedFire { fires: Fires::one(time), how: How::CatchUp });
     skipped.into_iter().chain(run).collect()
+}
+
+/// The next fires of a task; of a disabled one those that it would have if it were enabled now. Only the first of a fixed
+/// delay is known.
+pub fn fires_to_come(task: &Task, schedule: &Schedule, now: Timestamp, max: usize) -> Vec<Timestamp> {
+    let first = match task.switch {
+        TaskSwitch::Enabled => task.next_fire_time,
+        TaskSwitch::Disabled => schedule.next(now),
+    };
+    let Some(first) = first else { return Vec::new() };
+    let max = if task.definition.rests_after_end() { max.min(1) } else { max };
+    std::iter::once(first).chain(schedule.fires(first)).take(max).collect()
 }
 
 /// What a stored fire time must be instead, when the world around it has changed: a clock that went back, new zone data,

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use mainspring_model::{BizId, HandlerName, PoolName, Priority, Refused, Span, TaskCode, Timestamp, Unique, task};
+use mainspring_model::{
+    BizId, CalendarName, HandlerName, PoolName, Priority, RateLimit, Refused, Span, TaskCode, Timestamp, Unique, cron,
+    schedule, task,
+};
 use serde_json::value::RawValue;
 
 /// Reads one member; the name in its complaint is set by the caller.
@@ -57,6 +60,10 @@ read_as_text!(
     Span,
     Priority,
     Unique,
+    CalendarName,
+    RateLimit,
+    schedule::Rhythm,
+    cron::Start,
     task::TaskKind,
     task::FailStrategy,
     task::Overlap,

@@ -33,7 +33,11 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use api::{attempts, batch, dead_jobs, health, jobs, nodes, operations, output, pools, submit, tasks, trigger};
+pub use api::apply::{Declared, declared};
+use api::{
+    apply, attempts, batch, calendars, cron, dead_jobs, fires, health, jobs, nodes, operations, output, pools, submit,
+    switch, tasks, trigger,
+};
 pub use guard::guard;
 pub use openapi::document;
 pub use problem::Problem;
@@ -57,13 +61,20 @@ fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(output::show_output))
         .routes(routes!(tasks::list_tasks, tasks::create_task))
         .routes(routes!(tasks::show_task, tasks::put_task, tasks::patch_task, tasks::delete_task))
-        .routes(routes!(tasks::enable_task))
-        .routes(routes!(tasks::disable_task))
+        .routes(routes!(apply::apply_tasks))
+        .routes(routes!(switch::enable_task))
+        .routes(routes!(switch::disable_task))
+        .routes(routes!(switch::copy_task))
         .routes(routes!(trigger::trigger_task))
+        .routes(routes!(fires::next_fires))
+        .routes(routes!(fires::backfill_task))
+        .routes(routes!(calendars::list_calendars))
+        .routes(routes!(calendars::show_calendar, calendars::put_calendar, calendars::delete_calendar))
         .routes(routes!(pools::list_pools))
         .routes(routes!(pools::show_pool, pools::put_pool))
         .routes(routes!(nodes::list_nodes))
-        .routes(routes!(nodes::list_handlers));
+        .routes(routes!(nodes::list_handlers))
+        .routes(routes!(cron::preview_cron));
     OpenApiRouter::with_openapi(openapi::Document::openapi())
         .nest("/api/v1", v1)
         .routes(routes!(health::healthz))

@@ -44,9 +44,13 @@ pub const LIVE_JOBS_SCANNED: u32 = 100_000;
 pub const REQUESTED_BY_CHARS_MAX: usize = 60;
 /// Becomes part of a business key (`manual@<requestId>`).
 pub const REQUEST_ID_CHARS_MAX: usize = 100;
-/// Operations whose request ids are remembered, so that a repeat is recognized. For so long, and so many of them.
-pub const REQUEST_ID_KEPT_MS: i64 = 10 * 60 * 1_000;
-pub const REQUEST_IDS_MAX: usize = 10_000;
+/// A repeat waits so long for the end of its first request, then hears that it is under way; how often it looks.
+pub const PRESS_WAIT: Duration = Duration::from_secs(3);
+pub const PRESS_LOOK_EVERY: Duration = Duration::from_millis(25);
+/// How long the answer of an operation that was carried out is tried to be kept.
+pub const PRESS_KEEP_FOR: Duration = Duration::from_secs(5);
+/// A larger answer is kept in short: many of them are kept for minutes.
+pub const KEPT_ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 const _: () = assert!(product::PAYLOAD_BYTES_MAX < BODY_BYTES_MAX && BODY_BYTES_MAX < BATCH_BYTES_MAX);
 const _: () = assert!(product::BATCH_JOBS_MAX <= STREAM_LINES_MAX && BATCH_BYTES_MAX <= STREAM_BYTES_MAX);

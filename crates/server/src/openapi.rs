@@ -25,8 +25,10 @@ use crate::{docs_page, wire};
         (name = "jobs", description = "Requests to run a task"),
         (name = "attempts", description = "Tries at a job, and what they said"),
         (name = "tasks", description = "Definitions that jobs are made from"),
+        (name = "calendars", description = "Days on which schedules rest, and make-up working days"),
         (name = "pools", description = "Bounded execution slots"),
         (name = "nodes", description = "Running engines and their handlers"),
+        (name = "cron", description = "Expressions, tried out before they are saved"),
         (name = "system", description = "For supervisors and load balancers")
     )
 )]

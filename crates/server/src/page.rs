@@ -3,23 +3,46 @@
 use std::cmp::Ordering;
 use std::str::FromStr;
 
-use mainspring_model::lifecycle::TaskState;
-use mainspring_model::{Refused, Task, text};
-use mainspring_store::TaskFilter;
+use mainspring_model::lifecycle::{TaskState, task_state};
+use mainspring_model::{CalendarName, Refused, Task, Timestamp, text};
+use mainspring_store::{LiveCount, TaskFilter};
 
 use crate::query::Params;
 
-/// The filter, and whether only tasks with live jobs are wanted (which the filter does not know).
-pub(crate) fn task_filter(params: &mut Params) -> (TaskFilter, bool) {
-    let status: Option<TaskState> = params.one("status");
+/// What a list of tasks is asked for beyond the filter that the engine knows.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    status: Option<TaskState>,
+    calendar: Option<CalendarName>,
+}
+
+pub(crate) fn task_filter(params: &mut Params) -> (TaskFilter, Wanted) {
     let filter = TaskFilter {
         text: params.text("q"),
         kind: params.one("type"),
-        enabled: status.map(|status| status != TaskState::Disabled),
         pool: params.one("pool"),
         tag: params.text("tag"),
     };
-    (filter, status == Some(TaskState::Running))
+    (filter, Wanted { status: params.one("status"), calendar: params.one("calendar") })
+}
+
+/// A task with what is known of its jobs.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) task: Task,
+    pub(crate) live: LiveCount,
+    state: TaskState,
+}
+
+impl Row {
+    pub(crate) fn new(live: LiveCount, task: Task) -> Row {
+        Row { state: task_state(&task, live.jobs), task, live }
+    }
+
+    pub(crate) fn is(&self, wanted: &Wanted) -> bool {
+        wanted.status.is_none_or(|status| status == self.state)
+            && wanted.calendar.as_ref().is_none_or(|calendar| self.task.definition.calendar.as_ref() == Some(calendar))
+    }
 }
 
 /// How many to skip, how many to take. Page 1 is the first.
@@ -34,20 +57,26 @@ enum SortField {
     Code,
     Name,
     Kind,
+    Status,
     Pool,
     Priority,
     Owner,
+    NextFireTime,
+    PrevFireTime,
     CreateTime,
     UpdateTime,
 }
 
-const SORT_FIELDS: [(&str, SortField); 8] = [
+const SORT_FIELDS: [(&str, SortField); 11] = [
     ("code", SortField::Code),
     ("name", SortField::Name),
     ("type", SortField::Kind),
+    ("status", SortField::Status),
     ("pool", SortField::Pool),
     ("priority", SortField::Priority),
     ("owner", SortField::Owner),
+    ("nextFireTime", SortField::NextFireTime),
+    ("prevFireTime", SortField::PrevFireTime),
     ("createTime", SortField::CreateTime),
     ("updateTime", SortField::UpdateTime),
 ];
@@ -86,25 +115,47 @@ impl FromStr for TaskOrder {
 }
 
 impl TaskOrder {
-    pub(crate) fn compare(&self, left: &Task, right: &Task) -> Ordering {
-        let one = |(field, direction): &(SortField, Direction)| {
-            let (l, r) = (&left.definition, &right.definition);
-            let order = match field {
-                SortField::Code => left.code.cmp(&right.code),
-                SortField::Name => l.name.cmp(&r.name),
-                SortField::Kind => l.kind.as_str().cmp(r.kind.as_str()),
-                SortField::Pool => l.pool.cmp(&r.pool),
-                SortField::Priority => l.priority.cmp(&r.priority),
-                SortField::Owner => l.owner.cmp(&r.owner),
-                SortField::CreateTime => left.create_time.cmp(&right.create_time),
-                SortField::UpdateTime => left.update_time.cmp(&right.update_time),
-            };
-            match direction {
-                Direction::Up => order,
-                Direction::Down => order.reverse(),
-            }
+    pub(crate) fn compare(&self, left: &Row, right: &Row) -> Ordering {
+        let mut decided = self.0.iter().map(|(field, direction)| field.compare(left, right, *direction));
+        decided.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+impl SortField {
+    fn compare(self, left: &Row, right: &Row, direction: Direction) -> Ordering {
+        let (left, right, states) = (&left.task, &right.task, (left.state, right.state));
+        let (l, r) = (&left.definition, &right.definition);
+        let order = match self {
+            SortField::NextFireTime => return by_time(left.next_fire_time, right.next_fire_time, direction),
+            SortField::PrevFireTime => return by_time(left.prev_fire_time, right.prev_fire_time, direction),
+            SortField::Code => left.code.cmp(&right.code),
+            SortField::Name => l.name.cmp(&r.name),
+            SortField::Kind => l.kind.as_str().cmp(r.kind.as_str()),
+            SortField::Status => states.0.as_str().cmp(states.1.as_str()),
+            SortField::Pool => l.pool.cmp(&r.pool),
+            SortField::Priority => l.priority.cmp(&r.priority),
+            SortField::Owner => l.owner.cmp(&r.owner),
+            SortField::CreateTime => left.create_time.cmp(&right.create_time),
+            SortField::UpdateTime => left.update_time.cmp(&right.update_time),
         };
-        self.0.iter().map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        direction.turned(order)
+    }
+}
+
+impl Direction {
+    fn turned(self, order: Ordering) -> Ordering {
+        match self {
+            Direction::Up => order,
+            Direction::Down => order.reverse(),
+        }
+    }
+}
+
+/// What has no time comes last in both directions: nobody looks for it at the top.
+fn by_time(left: Option<Timestamp>, right: Option<Timestamp>, direction: Direction) -> Ordering {
+    match (left, right) {
+        (Some(left), Some(right)) => direction.turned(left.cmp(&right)),
+        (left, right) => right.is_some().cmp(&left.is_some()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use mainspring_model::{AttemptId, Code, JobId, PoolName, Refused, TaskCode, text};
+use mainspring_model::{AttemptId, CalendarName, Code, JobId, PoolName, Refused, TaskCode, text};
 
 use crate::problem::Problem;
 
@@ -28,6 +28,7 @@ named! {
     JobId, "job", JobNotFound;
     AttemptId, "attempt", AttemptNotFound;
     PoolName, "pool", PoolNotFound;
+    CalendarName, "calendar", CalendarNotFound;
 }
 
 impl<S: Send + Sync, T: Named> FromRequestParts<S> for PathOf<T> {

@@ -6,6 +6,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use mainspring_engine::Error;
+use mainspring_model::cron::Field;
 use mainspring_model::{Code, Refused, Span};
 use mainspring_store::{StoreError, Trouble};
 use serde::{Serialize, Serializer};
@@ -53,8 +54,13 @@ impl Problem {
             detail,
             code,
             hint: None,
+            class: None,
+            field: None,
+            position: None,
             errors: Vec::new(),
             current_version: None,
+            current: None,
+            differences: None,
             allowed_operations: None,
             denied_operations: None,
             id: None,
@@ -65,6 +71,15 @@ impl Problem {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.body.hint = Some(hint.into());
+        self
+    }
+
+    /// Both sides of a conflict.
+    #[must_use]
+    pub(crate) fn conflict(mut self, current: &wire::Task, differences: Vec<wire::Conflicting>) -> Problem {
+        self.body.current_version = Some(current.version);
+        self.body.current = serde_json::value::to_raw_value(current).ok();
+        self.body.differences = Some(differences);
         self
     }
 
@@ -93,6 +108,11 @@ impl From<Refused> for Problem {
         let body = &mut problem.body;
         body.hint = refused.hint;
         body.current_version = refused.current_version;
+        if let Some(place) = refused.cron {
+            body.class = Some(place.class.as_str());
+            body.field = place.field.map(Field::as_str);
+            body.position = Some(place.position);
+        }
         body.errors = refused
             .errors
             .into_iter()

@@ -63,6 +63,11 @@ pub async fn serve(listener: TcpListener, state: AppState, shutdown: Cancellatio
         hurry.cancel();
         connections.wait().await;
     }
+    let pressed = &state.shared.pressed;
+    pressed.close();
+    if timeout(state.settings.drain_limit, pressed.wait()).await.is_err() {
+        tracing::warn!(operations = pressed.len(), "operations are given up: they did not end in time");
+    }
     Ok(())
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use mainspring_engine::Engine;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::limits;
-use crate::pressed::Pressed;
 
 #[derive(Debug, Clone)]
 pub struct AppState {
@@ -58,9 +58,8 @@ pub(crate) struct Shared {
     /// Cancelled when the server stops: streams without an end of their own end then.
     pub(crate) closing: CancellationToken,
     pub(crate) followers: Arc<Semaphore>,
-    pub(crate) pressed: Pressed,
-    /// Triggers of tasks that must not overlap, one after the other.
-    pub(crate) one_trigger: tokio::sync::Mutex<()>,
+    /// Operations that people asked for: they go on to their end when their caller goes away.
+    pub(crate) pressed: TaskTracker,
     bugs: AtomicU64,
 }
 
@@ -69,8 +68,7 @@ impl AppState {
         let shared = Shared {
             closing: CancellationToken::new(),
             followers: Arc::new(Semaphore::new(limits::FOLLOWERS_MAX)),
-            pressed: Pressed::default(),
-            one_trigger: tokio::sync::Mutex::new(()),
+            pressed: TaskTracker::new(),
             bugs: AtomicU64::new(0),
         };
         AppState { engine, settings: Arc::new(settings), shared: Arc::new(shared) }

@@ -1,16 +1,21 @@
 //! The shapes that cross the seam between the engine and a store.
 
+mod nodes;
+mod schedule;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring_model::decide::Decision;
-use mainspring_model::job::{DeadCause, Fires, Lane, OnLive, QueueState, SkipReason};
+use mainspring_model::job::{DeadCause, Fires, Lane, OnLive, QueueState};
 use mainspring_model::operations::JobOperation;
-use mainspring_model::schedule::NextFire;
 use mainspring_model::{
     AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, Priority, RateLimit, Task, TaskCode,
     Timestamp, Trigger, Unique,
 };
+
+pub use nodes::*;
+pub use schedule::*;
 
 /// A page and where the next one begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,48 +23,6 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Opaque. `Some` also on a short page, when a rare match had to be looked for further than one page may look.
     pub next: Option<String>,
-}
-
-// ---- nodes ----
-
-#[derive(Debug, Clone)]
-pub struct NewNode {
-    pub incarnation: Incarnation,
-    pub host: String,
-    pub pid: u32,
-    pub version: String,
-}
-
-/// What a node learns when it joins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joined {
-    /// Unique among live nodes; goes into job ids.
-    pub node_number: u16,
-    /// The newest job of all. The node's ids go on after it: the wall clock may have stepped back since it was made.
-    pub newest_job: Option<JobId>,
-    /// Live owners' queue rows that were taken from dead incarnations.
-    pub taken_over: TakenOver,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TakenOver {
-    /// Were only in memory: released, now suspects.
-    pub released: u64,
-    /// Were known to run: counted as lost and queued again.
-    pub lost: u64,
-    /// Were lost too often: dead now.
-    pub dead: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeRow {
-    pub incarnation: Incarnation,
-    pub number: u16,
-    pub host: String,
-    pub pid: u32,
-    pub version: String,
-    pub state: String,
-    pub heartbeat_at: Timestamp,
 }
 
 // ---- 1 submit ----
@@ -122,65 +85,6 @@ pub struct ReplacedJob {
     pub pool: PoolName,
     /// What its record says of its end.
     pub error: String,
-}
-
-// ---- schedule ----
-
-/// What is to become of the fire times of one task that are due. Guarded by all that the planner saw of the task.
-#[derive(Debug, Clone)]
-pub struct Fire {
-    pub task: TaskCode,
-    pub version: i64,
-    pub due: Timestamp,
-    pub next: NextFire,
-    /// Oldest first; each has `fires` set and the key of its fires.
-    pub entries: Vec<FireEntry>,
-}
-
-#[derive(Debug, Clone)]
-pub struct FireEntry {
-    pub job: NewJob,
-    /// Decided already: only its record is written.
-    pub skip: Option<SkipReason>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fired {
-    /// A person or another node was first, or the task is gone: read it again. Nothing was written.
-    Moved,
-    /// One end per entry, in order.
-    Done(Vec<FireEnd>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FireEnd {
-    Stored {
-        /// It is this node's, with fence 1. Otherwise it waits in the store.
-        claimed: bool,
-        replaced: Vec<ReplacedJob>,
-    },
-    /// Only its record was written: status SKIPPED, with the reason.
-    Skipped(SkipReason),
-    /// This fire time has its record already.
-    Duplicate,
-}
-
-/// A fire time that is planned anew, because the world around the schedule has changed.
-#[derive(Debug, Clone)]
-pub struct Replan {
-    pub task: TaskCode,
-    pub version: i64,
-    /// What was read.
-    pub from: Option<Timestamp>,
-    pub to: Option<Timestamp>,
-}
-
-/// What a change by a person does to the next fire time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NextFireChange {
-    /// The schedule has not changed.
-    Keep,
-    Set(Option<Timestamp>),
 }
 
 // ---- 3 dispatch ----
@@ -325,7 +229,6 @@ pub struct TaskFilter {
     /// Fuzzy on code, name, owner and tags.
     pub text: Option<String>,
     pub kind: Option<mainspring_model::task::TaskKind>,
-    pub enabled: Option<bool>,
     pub pool: Option<PoolName>,
     pub tag: Option<String>,
 }
@@ -338,29 +241,6 @@ pub enum TaskChange {
     /// Create: the code is taken. Delete: jobs are live.
     InTheWay(Task),
     Missing,
-}
-
-// ---- requests ----
-
-/// A person pressed a button, or a program did: the id makes the press unique for `REQUEST_ID_KEPT_MS`.
-#[derive(Debug, Clone)]
-pub struct Press {
-    pub request_id: String,
-    /// What is done to what: a request id that comes again for something else is refused.
-    pub operation: String,
-    pub now: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pressed {
-    /// Carry it out, then say with `answer_press` what came of it.
-    First,
-    /// It was carried out: the first answer.
-    Again { answer: String },
-    /// The first press is being carried out, or its node died over it.
-    UnderWay,
-    /// The id was used for another operation.
-    OtherOperation { operation: String },
 }
 
 // ---- pools ----

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::print;
 
 const COLUMNS: [&str; 8] = ["id", "task", "bizId", "status", "retryCount", "executeTime", "finishTime", "errorMsg"];
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 29] = [
     "id",
     "task",
     "taskName",
@@ -28,6 +28,10 @@ const FIELDS: [&str; 25] = [
     "pool",
     "priority",
     "trigger",
+    "fireTime",
+    "fires",
+    "skipReason",
+    "concurrencyKey",
     "node",
     "payload",
     "resultSummary",

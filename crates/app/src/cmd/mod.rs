@@ -1,7 +1,9 @@
 //! One file per command.
 
 pub(crate) mod bench;
+pub(crate) mod calendar;
 pub(crate) mod config;
+pub(crate) mod cron;
 pub(crate) mod job;
 pub(crate) mod pool;
 pub(crate) mod serve;
@@ -34,6 +36,19 @@ fn json_argument(text: &str) -> Result<Box<RawValue>, Failure> {
     RawValue::from_string(json).map_err(|error| {
         Failure::refused(format!("{place} is not JSON: {error}; text is written with quotes: '\"text\"'"))
     })
+}
+
+/// A file's name for complaints, and its text; `-` is standard input.
+fn read_file(file: &str) -> Result<(String, String), Failure> {
+    let (name, read) = if file == "-" {
+        ("standard input", std::io::read_to_string(std::io::stdin()))
+    } else {
+        (file, std::fs::read_to_string(file))
+    };
+    match read {
+        Ok(text) => Ok((name.to_owned(), text)),
+        Err(error) => Err(Failure::refused(format!("{name} cannot be read: {error}"))),
+    }
 }
 
 /// What is there, as query parameters.

@@ -1,14 +1,25 @@
 //! `mainspring pool …`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{Format, Pool};
 use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
 
-const FIELDS: [&str; 10] =
-    ["name", "concurrency", "queueCapacity", "paused", "whenFull", "running", "held", "queued", "zombies", "oldestDue"];
+const FIELDS: [&str; 11] = [
+    "name",
+    "concurrency",
+    "queueCapacity",
+    "paused",
+    "whenFull",
+    "rateLimit",
+    "running",
+    "held",
+    "queued",
+    "zombies",
+    "oldestDue",
+];
 
 pub(crate) async fn run(command: Pool, client: &Client, format: Format) -> Result<(), Failure> {
     match command {
@@ -23,6 +34,9 @@ pub(crate) async fn run(command: Pool, client: &Client, format: Format) -> Resul
             }
             if let Some(when_full) = args.when_full {
                 body["whenFull"] = when_full.into();
+            }
+            if let Some(rate) = args.rate_limit {
+                body["rateLimit"] = if rate.is_empty() { Value::Null } else { rate.into() };
             }
             if args.pause || args.resume {
                 body["paused"] = args.pause.into();

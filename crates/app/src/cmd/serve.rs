@@ -22,8 +22,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
-use crate::config::Config;
 use crate::config::sources::layers_of;
+use crate::config::{Config, DeclaredTask};
 use crate::failure::{Exit, Failure};
 use crate::probes::{self, Witness};
 use crate::signals::StopSignals;
@@ -170,11 +170,16 @@ async fn start_engine(
     for pool in &config.pools {
         builder = builder.pool(pool.clone());
     }
-    for (code, definition) in &config.tasks {
-        builder = builder.declare(code.clone(), definition.clone());
+    for task in &config.tasks {
+        builder = builder.declare(task.code.clone(), task.definition.clone());
     }
     builder.start().await.map_err(|error| match error {
-        mainspring_engine::Error::Refused(refused) => Failure::new(Exit::Configuration, refused.to_string()),
+        mainspring_engine::Error::Refused(refused) => {
+            // The engine says which task; people look for it in a file.
+            let told = |task: &&DeclaredTask| refused.detail.starts_with(&format!("task `{}`: ", task.code));
+            let place = config.tasks.iter().find(told).map_or_else(String::new, |task| format!("{}: ", task.place));
+            Failure::new(Exit::Configuration, format!("{place}{refused}"))
+        }
         unavailable => Failure::new(Exit::Unavailable, unavailable.to_string()),
     })
 }
@@ -200,7 +205,7 @@ async fn drain(engine: &Engine, limit: Duration, signals: &mut StopSignals) -> S
 fn say_hello(address: SocketAddr, place: &str, config: &Config) {
     let server = if address.port() == 8700 { String::new() } else { format!(" --server http://{address}") };
     let first = match (&config.probes, config.tasks.first()) {
-        (_, Some((code, _))) => format!("mainspring submit {code} --wait{server}"),
+        (_, Some(task)) => format!("mainspring submit {} --wait{server}", task.code),
         (Some(_), None) => {
             format!("mainspring task create hello --handler probe.ok{server} && mainspring submit hello --wait{server}")
         }

@@ -43,6 +43,15 @@ pub(crate) struct Layered {
 pub(crate) struct Layers {
     pub(crate) values: BTreeMap<String, Layered>,
     pub(crate) complaints: Vec<String>,
+    /// What `tasks.files` names.
+    pub(crate) task_files: Vec<TaskFile>,
+}
+
+/// A file of tasks, read by whoever made the layers.
+#[derive(Debug)]
+pub(crate) struct TaskFile {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 /// What a layer is made of, read by the caller: nothing in here looks at the process.
@@ -56,12 +65,14 @@ pub(crate) struct Sources {
 
 impl Layers {
     pub(crate) fn of(sources: Sources) -> Layers {
-        let mut layers = Layers { values: BTreeMap::new(), complaints: Vec::new() };
+        let mut layers = Layers { values: BTreeMap::new(), complaints: Vec::new(), task_files: Vec::new() };
         let manual: Table = toml::from_str(DEFAULTS).expect("the embedded file is checked by a test");
         layers.flatten(String::new(), manual, &Origin::Default);
         for name in TABLE_LISTS {
             layers.set(name.to_owned(), Value::Array(Vec::new()), Origin::Default);
         }
+        // A table of this name cannot stand in the manual beside the list that may take its place.
+        layers.set(TASK_FILES.to_owned(), Value::Array(Vec::new()), Origin::Default);
         let known: BTreeSet<String> = layers.values.keys().cloned().collect();
         if let Some((name, text)) = sources.file {
             match toml::from_str::<Table>(&text) {
@@ -143,6 +154,8 @@ impl Layers {
 
 /// Keys whose values are lists of tables.
 pub(crate) const TABLE_LISTS: [&str; 3] = ["commands", "tasks", "pools"];
+
+pub(crate) const TASK_FILES: &str = "tasks.files";
 
 /// `["a", "b"]` as in the file, or `a,b`.
 fn list_of(text: &str) -> Value {

@@ -3,6 +3,7 @@
 mod layers;
 mod read;
 pub(crate) mod sources;
+mod tasks;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,13 @@ use std::time::Duration;
 
 use mainspring_engine::execute::egress::Allowed;
 use mainspring_engine::execute::process::{CommandHandler, CommandTemplate};
-use mainspring_model::{HandlerName, Priority, Refused, Span, TaskCode, TaskDefinition, limits};
+use mainspring_model::{HandlerName, Refused, limits};
 use mainspring_store::{PoolSettings, WhenFull};
 
 use read::Reader;
 
 pub(crate) use layers::{Layers, Sources};
+pub(crate) use tasks::DeclaredTask;
 
 /// A drain that is longer than this is not a stop.
 const DRAIN_SECONDS_MAX: u32 = 24 * 3_600;
@@ -33,7 +35,7 @@ pub(crate) struct Config {
     pub(crate) http_allow: Option<Vec<Allowed>>,
     pub(crate) probes: Option<Probes>,
     pub(crate) commands: Vec<Command>,
-    pub(crate) tasks: Vec<(TaskCode, TaskDefinition)>,
+    pub(crate) tasks: Vec<DeclaredTask>,
     pub(crate) pools: Vec<PoolSettings>,
 }
 
@@ -65,6 +67,12 @@ impl Config {
     pub(crate) fn of(layers: &Layers) -> Result<Config, Vec<String>> {
         let mut complaints = layers.complaints.clone();
         let config = Config::read(&mut Reader::of_layers(layers, &mut complaints));
+        let in_files = layers.task_files.iter().flat_map(|file| tasks::of_file(file, &mut complaints));
+        let in_files: Vec<DeclaredTask> = in_files.collect();
+        let config = config.map(|mut config| {
+            config.tasks.extend(in_files);
+            config
+        });
         match config {
             Some(config) if complaints.is_empty() => Ok(config),
             _ => Err(complaints),
@@ -85,7 +93,9 @@ impl Config {
         let http = http(all);
         let probes = probes(all);
         let commands = all.entries("commands", command);
-        let tasks = all.entries("tasks", task);
+        let tasks = all.entries("tasks", tasks::of_entry);
+        // What is in them comes with the layers.
+        all.list(layers::TASK_FILES);
         let pools = all.entries("pools", pool);
         Some(Config {
             listen: listen?,
@@ -200,42 +210,13 @@ fn command(entry: &mut Reader<'_>) -> Option<Command> {
     Some(Command { handler, description })
 }
 
-fn task(entry: &mut Reader<'_>) -> Option<(TaskCode, TaskDefinition)> {
-    let code: Option<TaskCode> = entry.parsed("code");
-    let code = entry.required("code", code);
-    let handler: Option<HandlerName> = entry.parsed("handler");
-    let handler = entry.required("handler", handler);
-    let name = entry.text("name");
-    // Until a code and a handler are there, the rest is read for its complaints only.
-    let mut task = TaskDefinition::new("", handler.clone().unwrap_or_else(|| HandlerName::stored("")));
-    let defaults = task.clone();
-    task.kind = entry.parsed("type").unwrap_or(defaults.kind);
-    task.param = entry.text("param");
-    task.timeout_seconds =
-        entry.count("timeout_seconds", 1, limits::TIMEOUT_SECONDS_MAX).unwrap_or(defaults.timeout_seconds);
-    task.fail_strategy = entry.parsed("fail_strategy").unwrap_or(defaults.fail_strategy);
-    task.retry.count = entry.count("retry_count", 0, limits::RETRY_COUNT_MAX).unwrap_or(defaults.retry.count);
-    task.retry.base_ms = entry.parsed::<Span>("retry_base").map_or(defaults.retry.base_ms, Span::as_ms);
-    task.retry.cap_ms = entry.parsed::<Span>("retry_cap").map_or(defaults.retry.cap_ms, Span::as_ms);
-    task.pool = entry.parsed("pool").unwrap_or(defaults.pool);
-    task.priority = entry.parsed::<Priority>("priority").unwrap_or(defaults.priority);
-    task.on_lost = entry.parsed("on_lost").unwrap_or(defaults.on_lost);
-    task.owner = entry.text("owner");
-    task.tags = entry.list("tags").unwrap_or_default();
-    task.description = entry.text("description");
-    let code = code?;
-    handler?;
-    task.name = name.unwrap_or_else(|| code.to_string());
-    task.check().map_err(|refused| entry.refuse("", &refused)).ok()?;
-    Some((code, task))
-}
-
 fn pool(entry: &mut Reader<'_>) -> Option<PoolSettings> {
     let name = entry.parsed("name");
     let name = entry.required("name", name);
     let concurrency = entry.count("concurrency", 1, limits::POOL_CONCURRENCY_MAX);
     let queue_capacity = entry.count("queue_capacity", 1, limits::POOL_QUEUE_MAX);
     let paused = entry.flag("paused");
+    let rate_limit = entry.parsed("rate_limit");
     let when_full = match entry.text("when_full").as_deref() {
         None | Some("spill") => WhenFull::Spill,
         Some("wait") => WhenFull::Wait,
@@ -253,6 +234,7 @@ fn pool(entry: &mut Reader<'_>) -> Option<PoolSettings> {
         queue_capacity: queue_capacity.unwrap_or(limits::POOL_QUEUE_DEFAULT),
         paused: paused.unwrap_or(false),
         when_full,
+        rate_limit,
     })
 }
 

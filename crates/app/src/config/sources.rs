@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
+use super::layers::{Origin, TASK_FILES, TaskFile};
 use super::{Config, Layers, Sources};
 use crate::args::{Place, Serve};
 use crate::failure::Failure;
@@ -58,7 +59,27 @@ fn layers(place: &Place, flags: Vec<(&'static str, &'static str, Value)>) -> Res
     let environment = std::env::vars_os()
         .map(|(name, text)| (name.to_string_lossy().into_owned(), text.to_string_lossy().into_owned()))
         .collect();
-    Ok(Layers::of(Sources { file, environment, flags }))
+    let mut layers = Layers::of(Sources { file, environment, flags });
+    read_task_files(&mut layers);
+    Ok(layers)
+}
+
+/// Their names are read from where the list stands: beside the configuration file, or in the working directory.
+fn read_task_files(layers: &mut Layers) {
+    let Some(list) = layers.values.get(TASK_FILES) else { return };
+    let base = match &list.origin {
+        Origin::File(file) => Path::new(file).parent().map(Path::to_owned).unwrap_or_default(),
+        Origin::Default | Origin::Environment(_) | Origin::Flag(_) => PathBuf::new(),
+    };
+    let origin = list.origin.to_string();
+    let names = list.value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for path in names.map(|name| base.join(name)).collect::<Vec<_>>() {
+        let name = path.display().to_string();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => layers.task_files.push(TaskFile { name, text }),
+            Err(error) => layers.complaints.push(format!("{origin}: {TASK_FILES}: {name} cannot be read: {error}")),
+        }
+    }
 }
 
 fn read(path: &Path) -> Result<(String, String), Failure> {

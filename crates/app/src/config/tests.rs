@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::layers::{DEFAULTS, TABLE_LISTS};
+use super::layers::{DEFAULTS, TABLE_LISTS, TaskFile};
 use super::*;
 
 fn layers(file: &str, environment: &[(&str, &str)]) -> Layers {
@@ -81,8 +81,14 @@ fn all_complaints_come_at_once_with_their_place() {
         handler = "probe.ok"
         type = "cron"
         param = "{"
+        [[tasks]]
+        code = "daily"
+        handler = "probe.ok"
+        type = "cron"
+        cron_expression = "0 25 * * *"
         [[pools]]
         name = "p"
+        rate_limit = "often"
         concurrency = 0
         when_full = "explode"
     "#;
@@ -104,7 +110,9 @@ fn all_complaints_come_at_once_with_their_place() {
         "mainspring.toml: commands[1]: a program with 3145728 bytes cannot start",
         "mainspring.toml: commands[1]: there is no key `progam`; did you mean `program`?",
         "mainspring.toml: tasks[0].code: task holds ' '",
-        "mainspring.toml: tasks[1]: cron tasks are not fired by this version",
+        "mainspring.toml: tasks[1]: a cron task needs cronExpression or every",
+        "mainspring.toml: tasks[2]: 25 is out of range: the hour is 0 to 23",
+        "mainspring.toml: pools[0].rate_limit: `often` is not a rate",
         "mainspring.toml: tasks[1]: the payload is not JSON",
         "mainspring.toml: pools[0].concurrency: expects a whole number from 1",
         "mainspring.toml: pools[0]: when_full: `explode` is not one of spill",
@@ -112,6 +120,32 @@ fn all_complaints_come_at_once_with_their_place() {
         "environment MAINSPRING_DATA__DRI: there is no key `data.dri`; did you mean MAINSPRING_DATA__DIR?",
         "environment MAINSPRING_LOG_LEVEL: there is no key `log_level`; did you mean MAINSPRING_LOG__LEVEL?",
         "environment MAINSPRING_POOLS: `pools` is a list of tables, which only a file can hold",
+    ] {
+        assert!(said.contains(expect), "no `{expect}` in\n{said}");
+    }
+}
+
+#[test]
+fn tasks_in_files_are_read_or_complained_of_by_file_and_task() {
+    let mut layers = layers("[tasks]\nfiles = ['tasks.toml', 'more.json']", &[]);
+    let file = |name: &str, text: &str| TaskFile { name: name.to_owned(), text: text.to_owned() };
+    let good = "[[task]]\ncode = 'a'\nhandler = 'probe.ok'\ntype = 'cron'\nevery = '10s'\nparam = { x = 1 }\n";
+    layers.task_files = vec![file("tasks.toml", good), file("more.json", "[]")];
+    let config = Config::of(&layers).expect("good");
+    assert_eq!((config.tasks.len(), config.tasks[0].place.as_str()), (1, "tasks.toml"));
+    assert_eq!(config.tasks[0].definition.param.as_deref(), Some(r#"{"x":1}"#));
+
+    let wrong = "[[task]]\ncode = 'b'\nhandler = 'probe.ok'\nevry = '10s'\n[[task]]\nhandler = 'x'\n\
+                 [[task]]\ncode = 'c'\nhandler = 'probe.ok'\nenabled = false\n\
+                 [[task]]\ncode = 'd'\nhandler = 'probe.ok'\ntype = 'cron'\ncronExpression = '99 * * * *'\n";
+    layers.task_files = vec![file("tasks.toml", wrong), file("more.json", "{")];
+    let said = Config::of(&layers).expect_err("must be refused").join("\n");
+    for expect in [
+        "tasks.toml: task `b`: evry: `evry` is not known; did you mean `every`?",
+        "tasks.toml: task[1]: code: code is missing",
+        "tasks.toml: task `c`: a task that is declared at the start begins enabled",
+        "tasks.toml: task `d`: cronExpression: 99 is out of range: the minute",
+        "more.json: it is not a list of tasks in JSON",
     ] {
         assert!(said.contains(expect), "no `{expect}` in\n{said}");
     }
@@ -161,7 +195,7 @@ fn is_key(text: &str) -> bool {
 fn each_documented_key_exists_with_a_good_example() {
     let layers = layers(&manual_with_examples(), &[]);
     let config = Config::of(&layers).expect("the examples are good");
-    assert_eq!((config.commands.len(), config.tasks.len(), config.pools.len()), (1, 1, 1));
+    assert_eq!((config.commands.len(), config.tasks.len(), config.pools.len()), (1, 2, 1));
 }
 
 #[test]
@@ -169,7 +203,8 @@ fn each_key_is_documented() {
     let layers = layers(&manual_with_examples(), &[]);
     for name in TABLE_LISTS {
         let entries = layers.values[name].value.as_array().expect("a list").clone();
-        let documented: Vec<String> = entries[0].as_table().expect("a table").keys().cloned().collect();
+        let documented = entries.iter().flat_map(|entry| entry.as_table().expect("a table").keys().cloned());
+        let documented: Vec<String> = documented.collect();
         // An unknown key makes the reader say which it has.
         let file = format!("[[{name}]]\nqqqqq = 1");
         let said = complaints(&file, &[]).join("\n");

@@ -42,6 +42,11 @@ impl Years {
         self.0[(bit / 64) as usize] |= 1 << (bit % 64);
     }
 
+    /// The next year that is in it, up to the horizon.
+    pub(super) fn after(self, year: i64) -> Option<i64> {
+        (year + 1..=CRON_YEAR_MAX).find(|year| self.has(*year))
+    }
+
     pub(super) const fn has(self, year: i64) -> bool {
         let bit = year - FIRST_YEAR;
         0 <= bit && year <= CRON_YEAR_MAX && self.0[(bit / 64) as usize] >> (bit % 64) & 1 == 1

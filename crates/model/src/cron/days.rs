@@ -42,6 +42,13 @@ pub(super) struct OfWeek {
 const EVERY_DAY: u32 = u32::MAX << 1;
 
 impl Days {
+    /// Whether a month of so many days can have one: a leap day is looked for in many years.
+    pub(super) const fn fit_in(&self, days: u32) -> bool {
+        let OfMonth { days: plain, before_last, near, near_before_last } = self.of_month;
+        let special = before_last | near | near_before_last != 0;
+        special || matches!(self.join, Join::Either) || plain & in_month(days) != 0
+    }
+
     /// Bit `d` is set when the schedule fires on day `d`.
     pub(super) fn mask(&self, month: Month) -> u32 {
         let (of_month, of_week) = (self.of_month.mask(month), self.of_week.mask(month));
@@ -49,12 +56,12 @@ impl Days {
             Join::Both => of_month & of_week,
             Join::Either => of_month | of_week,
         };
-        joined & in_month(month)
+        joined & in_month(month.days)
     }
 }
 
-const fn in_month(month: Month) -> u32 {
-    EVERY_DAY & (u32::MAX >> (31 - month.days))
+const fn in_month(days: u32) -> u32 {
+    EVERY_DAY & (u32::MAX >> (31 - days))
 }
 
 impl OfMonth {

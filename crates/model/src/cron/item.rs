@@ -150,7 +150,7 @@ impl Reader {
         }
         let class = if self.field == Field::Year { Class::Year } else { Class::Range };
         let shown = excerpt(text, 20);
-        let detail = format!("{shown} is out of range: a {} is {min} to {written_max}", self.field.words());
+        let detail = format!("{shown} is out of range: the {} is {min} to {written_max}", self.field.words());
         let error = CronError::new(class, at, detail);
         Err(match (self.field, self.dialect) {
             (Field::DayOfWeek, Dialect::Quartz) => {
@@ -194,8 +194,11 @@ impl Reader {
         }
         let shown = excerpt(text, 20);
         let words = self.field.words();
-        let error =
-            CronError::new(Class::Step, at, format!("a step of {shown} is out of range: a {words} takes 1 to {max}"));
+        let error = CronError::new(
+            Class::Step,
+            at,
+            format!("a step of {shown} is out of range: the {words} takes steps of 1 to {max}"),
+        );
         Err(error.hint("a step counts within its field and begins anew with the next one"))
     }
 

@@ -17,6 +17,7 @@ mod error;
 mod item;
 mod next;
 mod parse;
+mod preview;
 mod start;
 mod syntax;
 mod warnings;
@@ -28,6 +29,7 @@ use std::str::FromStr;
 
 pub use describe::Description;
 pub use error::{Class, CronError, Field};
+pub use preview::{Preview, preview};
 pub use start::Start;
 pub use warnings::{Warning, WarningCode};
 pub use zone::{Zone, tzdb_version};

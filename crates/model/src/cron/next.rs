@@ -6,10 +6,10 @@
 //!
 //! **Invariants:** never allocates; strictly increasing; always ends, because years and changes do.
 
-use super::civil::{DAY_S, Month, date_of, days_of};
+use super::civil::{DAY_S, Month, date_of, days_in, days_of};
 use super::compile::{Compiled, Rhythm};
 use super::zone::Table;
-use crate::limits::{CRON_GAP_SECONDS_MAX, CRON_YEAR_MAX};
+use crate::limits::CRON_GAP_SECONDS_MAX;
 
 /// Repeated local times are looked for in changes not older than this: no clock was ever set back further.
 const SET_BACK_SECONDS_MAX: i64 = 2 * DAY_S;
@@ -71,16 +71,12 @@ impl Compiled {
             return Some((today + i64::from(days.trailing_zeros())) * DAY_S + self.first_of_day());
         }
         loop {
-            month += 1;
-            if month > 12 {
-                month = 1;
-                year += 1;
-                while year <= CRON_YEAR_MAX && !self.years.has(year) {
-                    year += 1;
-                }
-            }
-            if year > CRON_YEAR_MAX {
-                return None;
+            let later = self.months >> month >> 1;
+            if later != 0 {
+                month += 1 + later.trailing_zeros();
+            } else {
+                month = self.months.trailing_zeros();
+                year = self.years.after(year)?;
             }
             let days = self.days_in(year, month);
             if days != 0 {
@@ -90,7 +86,8 @@ impl Compiled {
     }
 
     fn days_in(&self, year: i64, month: u32) -> u32 {
-        if self.months >> month & 1 == 1 && self.years.has(year) { self.days.mask(Month::of(year, month)) } else { 0 }
+        let possible = self.months >> month & 1 == 1 && self.years.has(year) && self.days.fit_in(days_in(year, month));
+        if possible { self.days.mask(Month::of(year, month)) } else { 0 }
     }
 
     fn first_of_day(&self) -> i64 {

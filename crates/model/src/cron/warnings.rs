@@ -87,7 +87,7 @@ fn uneven(field: Field, item: Item, dialect: Dialect) -> Option<String> {
         Field::Month | Field::Year => "year",
     };
     Some(format!(
-        "{item} in the {} begins anew with every {whole}: its last step is shorter than {step}",
+        "{item} in the {} begins anew with every {whole}: its last step can be shorter than {step}",
         field.words()
     ))
 }

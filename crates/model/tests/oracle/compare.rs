@@ -8,17 +8,27 @@ use super::{Schedule, schedule, walk};
 
 /// One window around a change of the clocks; what differs, in words.
 pub(crate) fn difference(rng: &mut Rng, name: &str) -> Option<String> {
-    let zone = walk::zone(name);
     let somewhere = rng.i64(0..4_070_908_800); // 1970 to 2098
+    difference_behind(rng, name, somewhere)
+}
+
+/// The same around the first change after a second.
+pub(crate) fn difference_behind(rng: &mut Rng, name: &str, somewhere: i64) -> Option<String> {
+    let zone = walk::zone(name);
     let change = walk::change_after(&zone, somewhere).unwrap_or(somewhere).min(4_102_000_000);
     let near = walk::date((change - rng.i64(0..86_400)).div_euclid(86_400));
-    let schedule = schedule(rng, near);
+    let hour = zone.to_datetime(jiff::Timestamp::from_second(change - 1).expect("in range")).hour();
+    let schedule = schedule(rng, near, hour.into());
     let cron = match Cron::parse(&schedule.text) {
         Ok(cron) => cron,
         Err(error) => return Some(format!("`{}` was refused: {error}", schedule.text)),
     };
     let by_seconds = schedule.seconds.len() > 1 || !schedule.seconds.contains(&0);
-    let (back, ahead) = if by_seconds { (rng.i64(0..7_000), 8_000) } else { (rng.i64(0..129_600), 100_000) };
+    let (back, ahead) = if by_seconds {
+        (rng.i64(-4_000..7_000), 8_000)
+    } else {
+        (if rng.bool() { rng.i64(-7_000..7_000) } else { rng.i64(0..129_600) }, 100_000)
+    };
     let after = (change - back).max(0);
     let until = change + ahead;
     let seen: Vec<i64> = cron
@@ -36,7 +46,8 @@ pub(crate) fn difference(rng: &mut Rng, name: &str) -> Option<String> {
 /// The next fire in UTC, found day by day, far from here or never; what differs, in words.
 pub(crate) fn far_difference(rng: &mut Rng) -> Option<String> {
     let after = rng.i64(0..4_102_444_800); // 1970 to 2099
-    let schedule = schedule(rng, walk::date(after.div_euclid(86_400)));
+    let hour = rng.i32(0..24);
+    let schedule = schedule(rng, walk::date(after.div_euclid(86_400)), hour);
     let cron = Cron::parse(&schedule.text).expect(&schedule.text);
     let seen = cron.next(&Zone::utc(), Timestamp::from_ms(after * 1_000)).map(|fire| fire.as_ms() / 1_000);
     let wanted = first_in_utc(&schedule, after, FAR_DAYS);

@@ -47,17 +47,17 @@ impl Schedule {
     }
 }
 
-/// A schedule of one of the forms of 5, 6 and 7 fields. `near` is a date that day and month are drawn to.
-pub(crate) fn schedule(rng: &mut Rng, near: Date) -> Schedule {
+/// A schedule of one of the forms of 5, 6 and 7 fields. `near` is the date and hour that its fields are drawn to.
+pub(crate) fn schedule(rng: &mut Rng, near: Date, near_hour: i32) -> Schedule {
     let quartz = rng.bool();
-    let minute = time_field(rng, Shape::of_60(quartz), 3);
-    let hour = time_field(rng, Shape::of_24(quartz), 3);
+    let minute = time_field(rng, Shape::of_60(quartz), 30);
+    let hour = time_field(rng, Shape::of_24(quartz), near_hour);
     let month = if rng.u8(..4) > 0 {
         Written::star(1, 12)
     } else {
         written(rng, &Shape::months(quartz), Some(near.month().into()))
     };
-    let second = if quartz && rng.bool() { time_field(rng, Shape::of_60(quartz), 2) } else { Written::one(0) };
+    let second = if quartz && rng.bool() { time_field(rng, Shape::of_60(quartz), 30) } else { Written::one(0) };
     let days = day_fields::day_fields(rng, quartz, near);
     let years = (quartz && rng.u8(..4) == 0).then(|| years(rng, near.year().into()));
     let mut text = format!("{} {} {} {} {}", minute.text, hour.text, days.of_month_text, month.text, days.of_week_text);
@@ -82,11 +82,16 @@ pub(crate) fn schedule(rng: &mut Rng, near: Date) -> Schedule {
     }
 }
 
-/// One time in `odds` anything at all, otherwise what people write most.
-fn time_field(rng: &mut Rng, shape: Shape, odds: u8) -> Written {
-    match rng.u8(..odds) {
-        0 => written(rng, &shape, None),
-        1 => Written::one(rng.i32(shape.min..=shape.max.min(4))),
+/// A third each: anything at all, numbers around `near`, every number.
+fn time_field(rng: &mut Rng, shape: Shape, near: i32) -> Written {
+    match rng.u8(..6) {
+        0 | 1 => written(rng, &shape, Some(near)),
+        2 | 3 => {
+            let mut around = || (near + rng.i32(-2..=2)).rem_euclid(shape.max + 1);
+            let (one, other) = (around(), around());
+            Written { text: format!("{one},{other}"), set: [one, other].into(), counts: false }
+        }
+        4 => Written::one(0),
         _ => Written::star(shape.min, shape.max),
     }
 }

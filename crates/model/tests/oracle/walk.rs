@@ -25,21 +25,20 @@ pub(crate) fn change_after(zone: &TimeZone, second: i64) -> Option<i64> {
 /// The clock on the wall shows each local time for the first time once; that is when a schedule of fixed times fires.
 /// When the clock jumps, what it never showed is made up for at once, unless it jumped by more than three hours.
 pub(crate) fn fires(schedule: &Schedule, zone: &TimeZone, after: i64, until: i64) -> Vec<i64> {
-    let wall =
-        |second: i64| second + i64::from(zone.to_offset(Timestamp::from_second(second).expect("in range")).seconds());
-    let whole_minutes = |second: i64| (wall(second) - second) % 60 == 0;
-    // Two days before, so that it is known what the clock has shown.
-    let before = after - 2 * 86_400;
+    // A day before, so that it is known what the clock has shown.
+    let before = after - 86_400;
+    let wall = Wall::of(zone, before, until);
+    let whole_minutes = |second: i64| (wall.at(second) - second) % 60 == 0;
     let minutes_are_enough = schedule.seconds.iter().eq([&0]) && whole_minutes(before) && whole_minutes(until);
     let step = if minutes_are_enough { 60 } else { 1 };
     let mut second = before - before.rem_euclid(60);
-    let mut shown = wall(second);
+    let mut shown = wall.at(second);
     let mut last = shown;
     let mut dates = Dates::default();
     let mut found = Vec::new();
     while second + step <= until {
         second += step;
-        let now = wall(second);
+        let now = wall.at(second);
         let jump = now - last - step;
         let fires = if schedule.interval {
             dates.fits(schedule, now)
@@ -57,6 +56,25 @@ pub(crate) fn fires(schedule: &Schedule, zone: &TimeZone, after: i64, until: i64
         }
     }
     found
+}
+
+/// Instants and the offset that holds from them on.
+struct Wall(Vec<(i64, i64)>);
+
+impl Wall {
+    fn of(zone: &TimeZone, from: i64, to: i64) -> Wall {
+        let start = Timestamp::from_second(from).expect("in range");
+        let changes =
+            zone.following(start).map(|change| (change.timestamp().as_second(), change.offset().seconds().into()));
+        let mut offsets = vec![(i64::MIN, zone.to_offset(start).seconds().into())];
+        offsets.extend(changes.take_while(|(change, _)| *change <= to));
+        Wall(offsets)
+    }
+
+    fn at(&self, second: i64) -> i64 {
+        let offset = self.0.iter().rev().find(|(change, _)| *change <= second).expect("the first holds from ever");
+        second + offset.1
+    }
 }
 
 /// The date fields are the slow part, and hold for a day.

@@ -76,7 +76,7 @@ impl Around {
             Some(owner) => self.node_name(engine, owner).await?,
             None => None,
         };
-        let (allowed_operations, denied_operations) = wire::operations(&engine.job_operations(&job));
+        let (allowed_operations, denied_operations) = wire::operations(engine.job_operations(&job).listed());
         Ok(wire::Job {
             wait_reason: engine.wait_reason(&job),
             id: job.id,
@@ -99,7 +99,14 @@ impl Around {
             pool: job.pool,
             priority: job.priority,
             trigger: job.trigger,
-            fire_time: job.fire_time,
+            fire_time: job.fires.map(|fires| fires.last),
+            fires: job.fires.filter(|fires| fires.count > 1).map(|fires| wire::Fires {
+                first: fires.first,
+                last: fires.last,
+                count: fires.count,
+            }),
+            skip_reason: job.skip_reason,
+            concurrency_key: job.concurrency_key,
             node,
             payload: job.payload.as_deref().and_then(raw),
             result_summary: job.result_summary,

@@ -1,8 +1,12 @@
 //! One file per resource.
 
+pub(crate) mod apply;
 pub(crate) mod attempts;
 pub(crate) mod batch;
+pub(crate) mod calendars;
+pub(crate) mod cron;
 pub(crate) mod dead_jobs;
+pub(crate) mod fires;
 pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod nodes;
@@ -10,7 +14,9 @@ pub(crate) mod operations;
 pub(crate) mod output;
 pub(crate) mod pools;
 pub(crate) mod submit;
+pub(crate) mod switch;
 pub(crate) mod task_fields;
+pub(crate) mod task_shown;
 pub(crate) mod tasks;
 pub(crate) mod trigger;
 

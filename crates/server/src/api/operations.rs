@@ -1,17 +1,18 @@
 //! `POST /jobs/{id}/retry` and the other buttons of a job.
 //!
-//! A request id that was carried out answers the job with `duplicate: true` (see `pressed`).
+//! A request id that was carried out answers the job as it was then, with `duplicate: true` (see `pressed`).
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use mainspring_model::JobId;
 use mainspring_model::operations::JobOperation;
 
-use super::{Answer, actor, jobs, ok, request_id};
+use super::{Answer, actor, jobs, request_id};
 use crate::body::JsonBody;
 use crate::extract::Fields;
 use crate::openapi::Refusals;
 use crate::path::PathOf;
+use crate::pressed::{Done, press};
 use crate::query::NoParams;
 use crate::state::AppState;
 use crate::wire;
@@ -55,16 +56,15 @@ async fn operate(
     JsonBody(body): &JsonBody,
 ) -> Answer {
     let mut fields = Fields::of_optional(body)?;
-    let key = request_id(headers, &mut fields).map(|request| format!("{operation} {id} {request}"));
+    let request = request_id(headers, &mut fields);
     fields.finish(Some(()))?;
-    let actor = actor(headers);
-    let operate = || state.engine.operate(id, operation, &actor);
-    let (duplicate, job) = match &key {
-        None => (None, operate().await?),
-        Some(key) => match state.shared.pressed.once(key, state.engine.clock().now(), operate).await? {
-            Some(job) => (Some(false), job),
-            None => (Some(true), state.engine.job(id).await?),
-        },
-    };
-    ok(&wire::Job { duplicate, ..jobs::show(&state.engine, job).await? })
+    let (engine, actor) = (state.engine.clone(), actor(headers));
+    press(state, request, format!("{operation} job {id}"), async move {
+        let job = engine.operate(id, operation, &actor).await?;
+        let mut shown = jobs::show(&engine, job).await?;
+        let done = Done::new(StatusCode::OK, &shown)?;
+        shown.payload = None;
+        done.in_short(&shown)
+    })
+    .await
 }

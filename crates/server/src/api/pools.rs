@@ -4,12 +4,12 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use mainspring_engine::{Engine, PoolView};
 use mainspring_model::limits::{POOL_CONCURRENCY_DEFAULT, POOL_CONCURRENCY_MAX, POOL_QUEUE_DEFAULT, POOL_QUEUE_MAX};
-use mainspring_model::{Code, PoolName, Refused};
+use mainspring_model::{Code, PoolName, RateLimit, Refused};
 use mainspring_store::{PoolSettings, WhenFull};
 
 use super::{Answer, actor, ok};
 use crate::body::JsonBody;
-use crate::extract::Fields;
+use crate::extract::{Fields, Given};
 use crate::openapi::Refusals;
 use crate::path::PathOf;
 use crate::problem::Problem;
@@ -68,6 +68,7 @@ pub(crate) async fn put_pool(
     let paused = fields.optional("paused");
     let when_full: Option<String> = fields.optional("whenFull");
     let when_full = when_full.and_then(|word| fields.complaints.keep("whenFull", read_when_full(&word)));
+    let rate_limit: Given<RateLimit> = fields.given("rateLimit");
     fields.finish(Some(()))?;
     let now = find(&state.engine, &name).await?.map_or_else(
         || PoolSettings {
@@ -76,6 +77,7 @@ pub(crate) async fn put_pool(
             queue_capacity: POOL_QUEUE_DEFAULT,
             paused: false,
             when_full: WhenFull::Spill,
+            rate_limit: None,
         },
         |pool| pool.settings,
     );
@@ -84,6 +86,11 @@ pub(crate) async fn put_pool(
         queue_capacity: queue_capacity.unwrap_or(now.queue_capacity),
         paused: paused.unwrap_or(now.paused),
         when_full: when_full.unwrap_or(now.when_full),
+        rate_limit: match rate_limit {
+            Given::Absent => now.rate_limit,
+            Given::Null => None,
+            Given::Value(rate) => Some(rate),
+        },
         name: now.name,
     };
     ok(&shown(state.engine.put_pool(settings, &actor(&headers)).await?))
@@ -110,6 +117,7 @@ fn shown(pool: PoolView) -> wire::Pool {
         queue_capacity: settings.queue_capacity,
         paused: settings.paused,
         when_full: WHEN_FULL.iter().find(|(_, value)| *value == settings.when_full).map_or("spill", |(word, _)| word),
+        rate_limit: settings.rate_limit,
         running: pool.running,
         held: pool.held,
         zombies: pool.zombies,

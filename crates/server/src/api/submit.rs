@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::IntoResponse;
 use mainspring_engine::{JobRequest, Receipt, When};
+use mainspring_model::job::OnLive;
 use mainspring_model::limits::{RETRY_COUNT_MAX, TIMEOUT_SECONDS_MAX};
 use mainspring_model::{Refused, Span, TaskCode, Timestamp, Trigger, Unique};
 use mainspring_store::Durability;
@@ -68,6 +69,7 @@ pub(crate) fn read_job(mut fields: Fields<'_>) -> Result<JobRequest, Refused> {
         max_retry,
         timeout: timeout_seconds.map(|seconds| Span::from_ms(u64::from(seconds) * 1_000)),
         trigger: Trigger::Submit,
+        on_live: OnLive::Join,
     })
 }
 

@@ -1,19 +1,17 @@
-//! A task's definition as the wire has it: read with all complaints, shown with all operations.
+//! A task's definition as bodies say it: read with all complaints.
 
 use mainspring_engine::Engine;
-use mainspring_model::task::TaskDefinition;
-use mainspring_model::{HandlerName, Refused, Span, Task, lifecycle, operations};
-use mainspring_store::LiveCount;
+use mainspring_model::schedule::{Every, Rhythm};
+use mainspring_model::task::{TaskDefinition, TaskSwitch, never_fires};
+use mainspring_model::{HandlerName, Refused, Span, TaskCode};
 
-use super::jobs::raw;
 use crate::extract::{Fields, Given};
-use crate::limits::LIVE_JOBS_COUNTED;
-use crate::problem::Problem;
-use crate::wire;
 
 /// Shown, but never written by this way.
 const READ_ONLY: &[(&str, &str)] = &[
+    ("enabled", "use enable and disable"),
     ("status", "use enable and disable"),
+    ("disabledReason", "it is recorded"),
     ("running", "it is counted"),
     ("nextFireTime", "it follows from the schedule"),
     ("prevFireTime", "it follows from the schedule"),
@@ -24,20 +22,56 @@ const READ_ONLY: &[(&str, &str)] = &[
     ("lastJob", "it is recorded"),
 ];
 
-/// Part of the interface, but not of this version.
-const NOT_YET: &[&str] =
-    &["every", "startAt", "endAt", "calendar", "concurrencyKey", "rateLimit", "startDeadlineSeconds"];
+/// What becomes of a field that the body does not speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    Stays,
+    IsDefault,
+}
 
-/// Changes what the body speaks of: a value is set, null goes back to the default, what is absent stays.
-pub(crate) fn apply(fields: &mut Fields<'_>, to: &mut TaskDefinition, code: &str) -> Result<(), Refused> {
+/// A task to be: its code, its definition, and how it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct NewTask {
+    pub(crate) code: TaskCode,
+    pub(crate) definition: TaskDefinition,
+    pub(crate) switch: TaskSwitch,
+}
+
+pub(crate) fn read_new(mut fields: Fields<'_>) -> Result<NewTask, Refused> {
+    let code: Option<TaskCode> = fields.required("code");
+    let enabled: Option<bool> = fields.optional("enabled");
+    let switch = if enabled == Some(false) { TaskSwitch::Disabled } else { TaskSwitch::Enabled };
+    let (code, definition) = read_whole(fields, code)?;
+    Ok(NewTask { code, definition, switch })
+}
+
+/// A definition from its defaults and what the body says.
+pub(crate) fn read_whole(
+    mut fields: Fields<'_>,
+    code: Option<TaskCode>,
+) -> Result<(TaskCode, TaskDefinition), Refused> {
+    let handler: Option<HandlerName> = fields.required("handler");
+    let text = code.as_ref().map_or("", TaskCode::as_str);
+    let mut definition = TaskDefinition::new(text, handler.clone().unwrap_or_else(|| HandlerName::stored("")));
+    apply(&mut fields, &mut definition, text, Absent::IsDefault)?;
+    let (code, _) = fields.finish(code.zip(handler))?;
+    Ok((code, definition))
+}
+
+/// Changes what the body speaks of: a value is set, null goes back to the default.
+pub(crate) fn apply(
+    fields: &mut Fields<'_>,
+    to: &mut TaskDefinition,
+    code: &str,
+    absent: Absent,
+) -> Result<(), Refused> {
     let default = TaskDefinition::new(code, to.handler.clone());
     set(fields.given("name"), &mut to.name, default.name);
     if let Given::Value(handler) = fields.given::<HandlerName>("handler") {
         to.handler = handler;
     }
     set(fields.given("type"), &mut to.kind, default.kind);
-    set_option(fields.given("cronExpression"), &mut to.cron_expression);
-    set_option(fields.given("timeZone"), &mut to.time_zone);
+    apply_when(fields, to);
     match fields.json("param")? {
         Given::Absent => {}
         Given::Null => to.param = None,
@@ -50,17 +84,58 @@ pub(crate) fn apply(fields: &mut Fields<'_>, to: &mut TaskDefinition, code: &str
     set_span(fields.given("retryCap"), &mut to.retry.cap_ms, default.retry.cap_ms);
     set(fields.given("pool"), &mut to.pool, default.pool);
     set(fields.given("priority"), &mut to.priority, default.priority);
-    set(fields.given("overlap"), &mut to.overlap, default.overlap);
+    // Its default follows from the type.
+    let overlap = match fields.given("overlap") {
+        Given::Absent if absent == Absent::IsDefault => Given::Null,
+        given => given,
+    };
+    set(overlap, &mut to.overlap, TaskDefinition::default_overlap(to.kind));
     set_option(fields.given("maxRunning"), &mut to.max_running);
+    set_option(fields.given("concurrencyKey"), &mut to.concurrency_key);
+    set_option(fields.given("rateLimit"), &mut to.rate_limit);
     set(fields.given("misfire"), &mut to.misfire, default.misfire);
     set(fields.given("misfireGraceSeconds"), &mut to.misfire_grace_seconds, default.misfire_grace_seconds);
     set(fields.given("maxCatchup"), &mut to.max_catchup, default.max_catchup);
+    set_option(fields.given("startDeadlineSeconds"), &mut to.start_deadline_seconds);
     set(fields.given("onLost"), &mut to.on_lost, default.on_lost);
     set_option(fields.given("owner"), &mut to.owner);
     set(fields.given("tags"), &mut to.tags, default.tags);
     set_option(fields.given("description"), &mut to.description);
     fields.refuse_known(READ_ONLY.iter().map(|(name, why)| (*name, "READ_ONLY", *why)));
-    fields.refuse_known(NOT_YET.iter().map(|name| (*name, "NOT_YET", "this version does not have it")));
+    // An answer of its own, with the place: editors mark it.
+    to.check_expression()
+}
+
+fn apply_when(fields: &mut Fields<'_>, to: &mut TaskDefinition) {
+    set_option(fields.given("cronExpression"), &mut to.cron_expression);
+    set_option(fields.given("timeZone"), &mut to.time_zone);
+    let rhythm = to.every.map_or(Rhythm::FixedRate, |every| every.rhythm);
+    match fields.given::<Span>("every") {
+        Given::Absent => {}
+        Given::Null => to.every = None,
+        Given::Value(span) => to.every = Some(Every { span, rhythm }),
+    }
+    let said = fields.given::<Rhythm>("everyRhythm");
+    match (said, &mut to.every) {
+        (Given::Absent, _) | (Given::Null, None) => {}
+        (Given::Null, Some(every)) => every.rhythm = Rhythm::FixedRate,
+        (Given::Value(rhythm), Some(every)) => every.rhythm = rhythm,
+        (Given::Value(_), None) => {
+            fields.complaints.add("everyRhythm", "WITHOUT_EVERY", "everyRhythm says from where every counts");
+        }
+    }
+    set_option(fields.given("startAt"), &mut to.start_at);
+    set_option(fields.given("endAt"), &mut to.end_at);
+    set_option(fields.given("calendar"), &mut to.calendar);
+}
+
+/// Also of a task that begins disabled: whoever writes a schedule hears at once that it never fires.
+pub(crate) fn check_that_it_fires(engine: &Engine, new: &NewTask) -> Result<(), Refused> {
+    let schedule = engine.schedule_of(&new.definition)?;
+    let now = engine.clock().now();
+    if schedule.is_some_and(|schedule| schedule.next(now).is_none()) {
+        return Err(never_fires(&new.code));
+    }
     Ok(())
 }
 
@@ -86,56 +161,4 @@ fn set_span(given: Given<Span>, place: &mut i64, default: i64) {
         Given::Null => *place = default,
         Given::Value(span) => *place = span.as_ms(),
     }
-}
-
-pub(crate) async fn show(engine: &Engine, task: Task) -> Result<wire::Task, Problem> {
-    let live = engine.store().live_jobs_of_task(&task.code, LIVE_JOBS_COUNTED).await?;
-    Ok(shown(task, live))
-}
-
-/// With a count that was made for many tasks at once.
-pub(crate) fn shown(task: Task, live: LiveCount) -> wire::Task {
-    let counted = live.jobs.min(LIVE_JOBS_COUNTED.into());
-    let (allowed_operations, denied_operations) = wire::operations(&operations::on_task(&task, live.jobs));
-    let definition = task.definition;
-    wire::Task {
-        status: lifecycle::task_state(task.switch, live.jobs),
-        running: counted,
-        running_capped: live.capped || counted < live.jobs,
-        code: task.code,
-        name: definition.name,
-        kind: definition.kind,
-        handler: definition.handler,
-        cron_expression: definition.cron_expression,
-        time_zone: definition.time_zone,
-        param: definition.param.as_deref().and_then(raw),
-        timeout_seconds: definition.timeout_seconds,
-        fail_strategy: definition.fail_strategy,
-        retry_count: definition.retry.count,
-        retry_base: span(definition.retry.base_ms),
-        retry_cap: span(definition.retry.cap_ms),
-        pool: definition.pool,
-        priority: definition.priority,
-        overlap: definition.overlap,
-        max_running: definition.max_running,
-        misfire: definition.misfire,
-        misfire_grace_seconds: definition.misfire_grace_seconds,
-        max_catchup: definition.max_catchup,
-        on_lost: definition.on_lost,
-        next_fire_time: task.next_fire_time,
-        prev_fire_time: task.prev_fire_time,
-        owner: definition.owner,
-        tags: definition.tags,
-        description: definition.description,
-        version: task.version,
-        create_time: task.create_time,
-        update_time: task.update_time,
-        allowed_operations,
-        denied_operations,
-        duplicate: None,
-    }
-}
-
-fn span(ms: i64) -> Span {
-    Span::from_ms(u64::try_from(ms).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! Tasks: list, create, show, change, delete, switch.
+//! Tasks: list, create, show, change, delete.
 
 use std::cmp::Ordering;
 
@@ -7,17 +7,18 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use mainspring_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
-use mainspring_model::task::TaskDefinition;
-use mainspring_model::{HandlerName, TaskCode};
+use mainspring_model::{TaskCode, TaskDefinition};
 
-use super::task_fields::{apply, show, shown};
+use super::task_fields::{Absent, apply, check_that_it_fires, read_new, read_whole};
+use super::task_shown::{show, show_with, told_of_conflict};
 use super::{Answer, actor, json, ok, request_id};
 use crate::body::JsonBody;
 use crate::extract::Fields;
 use crate::limits::LIVE_JOBS_SCANNED;
 use crate::openapi::Refusals;
-use crate::page::{self, TaskOrder};
+use crate::page::{self, Row, TaskOrder};
 use crate::path::PathOf;
+use crate::pressed::{Done, press};
 use crate::query::{NoParams, Params};
 use crate::state::AppState;
 use crate::wire;
@@ -28,25 +29,26 @@ use crate::wire;
     responses((status = 200, description = "One page", body = wire::TaskPage), Refusals)
 )]
 pub(crate) async fn list_tasks(State(state): State<AppState>, mut params: Params) -> Answer {
-    let (filter, running_only) = page::task_filter(&mut params);
+    let (filter, wanted) = page::task_filter(&mut params);
     let order: TaskOrder = params.one("sort").unwrap_or_default();
     let page = params.number("page", 1, u32::MAX).unwrap_or(1);
     let size = params.number("size", 1, PAGE_SIZE_MAX).unwrap_or(PAGE_SIZE_DEFAULT);
     params.finish()?;
     let engine = &state.engine;
-    let mut tasks = engine.tasks(filter).await?;
+    let tasks = engine.tasks(filter).await?;
     let live = engine.store().live_jobs(LIVE_JOBS_SCANNED).await?;
-    if running_only {
-        tasks.retain(|task| live.of(&task.code).jobs > 0);
-    }
-    tasks.sort_by(|left, right| match order.compare(left, right) {
-        Ordering::Equal => left.code.cmp(&right.code),
+    let rows = tasks.into_iter().map(|task| Row::new(live.of(&task.code), task));
+    let mut rows: Vec<Row> = rows.filter(|row| row.is(&wanted)).collect();
+    rows.sort_by(|left, right| match order.compare(left, right) {
+        Ordering::Equal => left.task.code.cmp(&right.task.code),
         decided => decided,
     });
-    let total = tasks.len();
+    let total = rows.len();
     let (skip, take) = page::window(page, size);
-    let window = tasks.into_iter().skip(skip).take(take);
-    let items = window.map(|task| (live.of(&task.code), task)).map(|(live, task)| shown(task, live)).collect();
+    let mut items = Vec::with_capacity(take.min(total));
+    for row in rows.into_iter().skip(skip).take(take) {
+        items.push(show_with(engine, row.task, row.live).await?);
+    }
     ok(&wire::TaskPage { items, page, size, total })
 }
 
@@ -65,25 +67,11 @@ pub(crate) async fn create_task(
     _: NoParams,
     JsonBody(body): JsonBody,
 ) -> Answer {
-    let mut fields = Fields::of(&body)?;
-    let code: Option<TaskCode> = fields.required("code");
-    let (code, definition) = read_whole(fields, code)?;
-    let task = state.engine.create_task(code, definition, &actor(&headers)).await?;
+    let new = read_new(Fields::of(&body)?)?;
+    check_that_it_fires(&state.engine, &new)?;
+    let task = state.engine.create_task(new.code, new.definition, new.switch, &actor(&headers)).await?;
     let place = format!("/api/v1/tasks/{}", task.code);
     Ok(([(LOCATION, place)], json(StatusCode::CREATED, &show(&state.engine, task).await?)).into_response())
-}
-
-/// A definition from its defaults and what the body says.
-fn read_whole(
-    mut fields: Fields<'_>,
-    code: Option<TaskCode>,
-) -> Result<(TaskCode, TaskDefinition), mainspring_model::Refused> {
-    let handler: Option<HandlerName> = fields.required("handler");
-    let text = code.as_ref().map_or("", TaskCode::as_str);
-    let mut definition = TaskDefinition::new(text, handler.clone().unwrap_or_else(|| HandlerName::stored("")));
-    apply(&mut fields, &mut definition, text)?;
-    let (code, _) = fields.finish(code.zip(handler))?;
-    Ok((code, definition))
 }
 
 /// Show a task
@@ -109,7 +97,7 @@ pub(crate) async fn show_task(State(state): State<AppState>, PathOf(code): PathO
     responses(
         (status = 200, description = "The task", body = wire::Task),
         (status = 404, description = "TASK_NOT_FOUND", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "VERSION_CONFLICT, with the current version", body = wire::Problem,
+        (status = 409, description = "VERSION_CONFLICT, with both sides", body = wire::Problem,
          content_type = "application/problem+json"),
         Refusals,
     )
@@ -126,8 +114,7 @@ pub(crate) async fn put_task(
     same_code(&mut fields, &code);
     let whole = version.map(|_| code.clone());
     let (_, definition) = read_whole(fields, whole)?;
-    let task = state.engine.update_task(&code, version.unwrap_or(0), definition, &actor(&headers)).await?;
-    ok(&show(&state.engine, task).await?)
+    update(&state, &code, version.unwrap_or(0), definition, &headers).await
 }
 
 /// Change some fields of a task
@@ -139,7 +126,7 @@ pub(crate) async fn put_task(
     responses(
         (status = 200, description = "The task", body = wire::Task),
         (status = 404, description = "TASK_NOT_FOUND", body = wire::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "VERSION_CONFLICT, with the current version", body = wire::Problem,
+        (status = 409, description = "VERSION_CONFLICT, with both sides", body = wire::Problem,
          content_type = "application/problem+json"),
         Refusals,
     )
@@ -155,10 +142,23 @@ pub(crate) async fn patch_task(
     let mut fields = Fields::of(&body)?;
     let version: Option<i64> = fields.required("version");
     same_code(&mut fields, &code);
-    apply(&mut fields, &mut definition, code.as_str())?;
+    apply(&mut fields, &mut definition, code.as_str(), Absent::Stays)?;
     let version = fields.finish(version)?;
-    let task = state.engine.update_task(&code, version, definition, &actor(&headers)).await?;
-    ok(&show(&state.engine, task).await?)
+    update(&state, &code, version, definition, &headers).await
+}
+
+async fn update(
+    state: &AppState,
+    code: &TaskCode,
+    version: i64,
+    definition: TaskDefinition,
+    headers: &HeaderMap,
+) -> Answer {
+    let engine = &state.engine;
+    match engine.update_task(code, version, definition.clone(), &actor(headers)).await {
+        Ok(task) => ok(&show(engine, task).await?),
+        Err(error) => Err(told_of_conflict(engine, code, &definition, error).await),
+    }
 }
 
 /// A body that was read from here may carry its code; a task is never renamed.
@@ -177,8 +177,10 @@ fn same_code(fields: &mut Fields<'_>, code: &TaskCode) {
         ("code" = String, Path, description = "The task's code"),
         ("version" = Option<i64>, Query, description = "Only this version"),
     ),
+    request_body = Option<wire::Press>,
     responses(
         (status = 204, description = "It is gone"),
+        (status = 200, description = "This request id was carried out before", body = wire::Repeated),
         (status = 404, description = "TASK_NOT_FOUND", body = wire::Problem, content_type = "application/problem+json"),
         (status = 409, description = "VERSION_CONFLICT or TASK_RUNNING", body = wire::Problem,
          content_type = "application/problem+json"),
@@ -190,60 +192,17 @@ pub(crate) async fn delete_task(
     PathOf(code): PathOf<TaskCode>,
     headers: HeaderMap,
     mut params: Params,
-    _: JsonBody,
+    JsonBody(body): JsonBody,
 ) -> Answer {
     let version = params.number("version", 0, i64::MAX);
     params.finish()?;
-    state.engine.delete_task(&code, version, &actor(&headers)).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-macro_rules! switch {
-    ($name:ident, $path:literal, $enabled:literal, $summary:literal) => {
-        #[doc = $summary]
-        #[utoipa::path(
-                    post, path = $path, tag = "tasks", params(("code" = String, Path, description = "The task's code")),
-                    request_body = Option<wire::Press>,
-                    responses(
-                        (status = 200, description = "The task, also when it was so before", body = wire::Task),
-                        (status = 404, description = "TASK_NOT_FOUND", body = wire::Problem,
-                         content_type = "application/problem+json"),
-                        Refusals,
-                    )
-                )]
-        pub(crate) async fn $name(
-            State(state): State<AppState>,
-            PathOf(code): PathOf<TaskCode>,
-            headers: HeaderMap,
-            _: NoParams,
-            body: JsonBody,
-        ) -> Answer {
-            switch_task(&state, &code, $enabled, &headers, &body).await
-        }
-    };
-}
-switch!(enable_task, "/tasks/{code}/enable", true, "Enable a task");
-switch!(disable_task, "/tasks/{code}/disable", false, "Disable a task: its live jobs end, new ones are refused");
-
-async fn switch_task(
-    state: &AppState,
-    code: &TaskCode,
-    enabled: bool,
-    headers: &HeaderMap,
-    JsonBody(body): &JsonBody,
-) -> Answer {
-    let mut fields = Fields::of_optional(body)?;
-    let word = if enabled { "enable" } else { "disable" };
-    let key = request_id(headers, &mut fields).map(|request| format!("{word} {code} {request}"));
+    let mut fields = Fields::of_optional(&body)?;
+    let request = request_id(&headers, &mut fields);
     fields.finish(Some(()))?;
-    let actor = actor(headers);
-    let switch = || state.engine.switch_task(code, enabled, &actor);
-    let (duplicate, task) = match &key {
-        None => (None, switch().await?),
-        Some(key) => match state.shared.pressed.once(key, state.engine.clock().now(), switch).await? {
-            Some(task) => (Some(false), task),
-            None => (Some(true), state.engine.task(code).await?),
-        },
-    };
-    ok(&wire::Task { duplicate, ..show(&state.engine, task).await? })
+    let (engine, actor) = (state.engine.clone(), actor(&headers));
+    press(&state, request, format!("delete task {code}"), async move {
+        engine.delete_task(&code, version, &actor).await?;
+        Ok(Done::empty(StatusCode::NO_CONTENT))
+    })
+    .await
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mainspring_model::job::DeadCause;
+use mainspring_model::job::{DeadCause, SkipReason};
 use mainspring_model::wait_reason::WaitReason;
 use mainspring_model::{
     AttemptId, AttemptStatus, BizId, JobId, JobStatus, PoolName, Priority, Span, TaskCode, Timestamp, Trigger, Unique,
@@ -137,8 +137,17 @@ pub struct Job {
     pub priority: Priority,
     #[schema(value_type = String, example = "SUBMIT")]
     pub trigger: Trigger,
+    /// The fire time that a schedule made it for; the latest when it stands for several.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub fire_time: Option<Timestamp>,
+    /// There when it stands for more than one fire time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fires: Option<Fires>,
+    /// Why its fire time has a record and no body: SKIPPED_MISFIRE, SKIPPED_OVERLAP or EXPIRED.
+    #[schema(value_type = Option<String>, example = "SKIPPED_OVERLAP")]
+    pub skip_reason: Option<SkipReason>,
+    /// By what the limits of its task count it.
+    pub concurrency_key: Option<String>,
     /// The node that holds it.
     pub node: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,7 +159,9 @@ pub struct Job {
     pub create_time: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub update_time: Timestamp,
-    /// What it waits for; null when it runs or is final.
+    /// What it waits for: NOT_DUE, RETRY_WAIT, NO_HANDLER, POOL_PAUSED, POOL_FULL, STARTING, ALONE, MAX_RUNNING (its
+    /// task, or its concurrency key, runs as often as it may), RATE_LIMIT (the same for its rate) or PREDECESSORS. Null
+    /// when it runs or is final.
     #[schema(value_type = Option<String>, example = "NOT_DUE")]
     pub wait_reason: Option<WaitReason>,
     pub allowed_operations: Vec<&'static str>,
@@ -159,6 +170,17 @@ pub struct Job {
     /// With an operation: this request id was carried out before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<bool>,
+}
+
+/// The fire times that one job stands for: those that were missed.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct Fires {
+    #[schema(value_type = String, format = DateTime)]
+    pub first: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub last: Timestamp,
+    /// At 1000 it means "at least".
+    pub count: u32,
 }
 
 /// One try at a job.

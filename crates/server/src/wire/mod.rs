@@ -3,19 +3,26 @@
 //! Bodies that come in are read by `extract`, which complains of every field at once; the shapes of requests here
 //! are their description, and a test holds both against each other.
 
+mod calendars;
+mod cron;
 mod jobs;
 mod queries;
+mod schedules;
 mod system;
 mod tasks;
 
 use std::collections::BTreeMap;
 
-use mainspring_model::operations::{Denied, Operations};
+use mainspring_model::operations::Listed;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+pub use calendars::*;
+pub use cron::*;
 pub use jobs::*;
 pub use queries::*;
+pub use schedules::*;
 pub use system::*;
 pub use tasks::*;
 
@@ -36,12 +43,28 @@ pub struct Problem {
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// With CRON_INVALID: the kind of mistake, such as RANGE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<&'static str>,
+    /// With CRON_INVALID: the field of the expression, such as dayOfWeek.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<&'static str>,
+    /// With CRON_INVALID: the column of the first wrong character, 1 for the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
     /// One entry per wrong field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
     /// With VERSION_CONFLICT: the version that is stored now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_version: Option<i64>,
+    /// With VERSION_CONFLICT: the task as it is stored now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Task>)]
+    pub current: Option<Box<RawValue>>,
+    /// With VERSION_CONFLICT: where what you sent and what is stored differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Vec<Conflicting>>,
     /// With OPERATION_NOT_ALLOWED: what is allowed instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_operations: Option<Vec<&'static str>>,
@@ -58,6 +81,15 @@ pub struct FieldProblem {
     #[schema(example = "UNKNOWN_FIELD")]
     pub code: &'static str,
     pub detail: String,
+}
+
+/// One field of two versions.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Conflicting {
+    #[schema(example = "owner")]
+    pub field: &'static str,
+    pub yours: serde_json::Value,
+    pub stored: serde_json::Value,
 }
 
 /// A part of a long list.
@@ -82,6 +114,13 @@ pub struct Press {
     /// A repeat with the same id changes nothing and answers `duplicate: true`. The header Idempotency-Key says the
     /// same.
     pub request_id: Option<String>,
+}
+
+/// What was done leaves nothing to show, and it was done before.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Repeated {
+    #[schema(example = true)]
+    pub duplicate: bool,
 }
 
 pub(crate) type Allowed = Vec<&'static str>;

@@ -57,16 +57,26 @@ pub struct DeadJobParams {
 pub struct ListTasks {
     /// Fuzzy on code, name, owner and tags.
     pub q: Option<String>,
-    /// ENABLED, DISABLED or RUNNING.
+    /// ENABLED, DISABLED, RUNNING or COMPLETED.
     pub status: Option<String>,
     #[serde(rename = "type")]
     pub kind: Option<String>,
     pub pool: Option<String>,
     pub tag: Option<String>,
-    /// Fields with commas between, `-` for descending: code, name, type, pool, priority, owner, createTime, updateTime.
+    /// Those that name this calendar.
+    pub calendar: Option<String>,
+    /// Fields with commas between, `-` for descending: code, name, type, status, pool, priority, owner, nextFireTime,
+    /// prevFireTime, createTime, updateTime.
     pub sort: Option<String>,
     /// 1 for the first.
     pub page: Option<u32>,
     /// At most 200.
     pub size: Option<u32>,
+}
+
+#[derive(Debug, Clone, Serialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct NextFiresParams {
+    /// How many fires: 1 to 100, 5 when absent.
+    pub count: Option<u32>,
 }

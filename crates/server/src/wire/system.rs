@@ -1,6 +1,6 @@
 //! What runs here: handlers, pools, nodes, health.
 
-use mainspring_model::{HandlerName, PoolName, Timestamp};
+use mainspring_model::{HandlerName, PoolName, RateLimit, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -24,6 +24,9 @@ pub struct Pool {
     pub paused: bool,
     /// spill, wait, callerRuns or reject.
     pub when_full: &'static str,
+    /// At most so many starts in any period of that length, of all nodes together.
+    #[schema(value_type = Option<String>, example = "100/1m")]
+    pub rate_limit: Option<RateLimit>,
     /// Bodies that hold a slot.
     pub running: u32,
     /// Claimed by this node and waiting for a slot or their instant.
@@ -46,6 +49,9 @@ pub struct PoolChange {
     pub paused: Option<bool>,
     /// spill, wait, callerRuns or reject.
     pub when_full: Option<String>,
+    /// Starts in any period of that length; null takes the limit away.
+    #[schema(value_type = Option<String>, example = "100/1m")]
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// One start of one node.

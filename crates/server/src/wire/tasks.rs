@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use mainspring_model::lifecycle::TaskState;
+use mainspring_model::schedule::Rhythm;
 use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskKind};
-use mainspring_model::{HandlerName, PoolName, Priority, Span, TaskCode, Timestamp};
+use mainspring_model::{CalendarName, HandlerName, JobId, PoolName, Priority, RateLimit, Span, TaskCode, Timestamp};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -20,11 +21,32 @@ pub struct Task {
     pub kind: TaskKind,
     #[schema(value_type = String)]
     pub handler: HandlerName,
+    /// 5 fields or a macro as in crontab, 6 or 7 fields as in Quartz.
+    #[schema(example = "30 2 * * *")]
     pub cron_expression: Option<String>,
+    /// A name of the IANA database; UTC when null.
+    #[schema(example = "Europe/Berlin")]
     pub time_zone: Option<String>,
-    /// ENABLED, DISABLED, or RUNNING: enabled with live jobs.
+    /// Instead of an expression: the time between two fires.
+    #[schema(value_type = Option<String>, example = "10s")]
+    pub every: Option<Span>,
+    /// FIXED_RATE: from fire to fire. FIXED_DELAY: from the end of a job to the next fire. Null without `every`.
+    #[schema(value_type = Option<String>, example = "FIXED_RATE")]
+    pub every_rhythm: Option<Rhythm>,
+    /// No fire before.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub start_at: Option<Timestamp>,
+    /// No fire after.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub end_at: Option<Timestamp>,
+    /// Days on which the schedule rests.
+    #[schema(value_type = Option<String>, example = "cn")]
+    pub calendar: Option<CalendarName>,
+    /// ENABLED, DISABLED, RUNNING (enabled with live jobs) or COMPLETED (enabled, and its schedule has no fire left).
     #[schema(value_type = String, example = "ENABLED")]
     pub status: TaskState,
+    /// Why the system disabled it; null when a person did.
+    pub disabled_reason: Option<String>,
     /// Live jobs, counted up to a bound.
     pub running: u64,
     /// The bound was reached, or, in a list, that of its one look at the queue: there may be more.
@@ -46,17 +68,29 @@ pub struct Task {
     pub priority: Priority,
     #[schema(value_type = String, example = "ALLOW")]
     pub overlap: Overlap,
+    /// Bodies at one time, in all nodes together; with a concurrency key: of one key.
     pub max_running: Option<u32>,
+    /// Where in the payload the key stands (a JSON pointer) by which `maxRunning` and `rateLimit` count.
+    #[schema(example = "/tenant")]
+    pub concurrency_key: Option<String>,
+    /// At most so many starts in any period of that length; with a concurrency key: of one key.
+    #[schema(value_type = Option<String>, example = "100/1m")]
+    pub rate_limit: Option<RateLimit>,
     #[schema(value_type = String, example = "FIRE_ONCE")]
     pub misfire: Misfire,
     pub misfire_grace_seconds: u32,
     pub max_catchup: u32,
+    /// A fired job that has not begun by then is skipped.
+    pub start_deadline_seconds: Option<u32>,
     #[schema(value_type = String, example = "RERUN")]
     pub on_lost: OnLost,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub next_fire_time: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub prev_fire_time: Option<Timestamp>,
+    /// The newest one.
+    #[schema(value_type = Option<String>)]
+    pub last_job: Option<JobId>,
     pub owner: Option<String>,
     pub tags: Vec<String>,
     pub description: Option<String>,
@@ -81,8 +115,27 @@ pub struct TaskFields {
     #[schema(value_type = Option<String>, example = "async")]
     #[serde(rename = "type")]
     pub kind: Option<TaskKind>,
+    /// 5 fields or a macro as in crontab, 6 or 7 fields as in Quartz. A cron task has it or `every`.
+    #[schema(example = "30 2 * * *")]
     pub cron_expression: Option<String>,
+    /// A name of the IANA database; UTC when absent.
+    #[schema(example = "Europe/Berlin")]
     pub time_zone: Option<String>,
+    /// The time between two fires, 1s to 366d.
+    #[schema(value_type = Option<String>, example = "10s")]
+    pub every: Option<Span>,
+    /// FIXED_RATE: from fire to fire. FIXED_DELAY: from the end of a job to the next fire. Only with `every`.
+    #[schema(value_type = Option<String>, example = "FIXED_RATE")]
+    pub every_rhythm: Option<Rhythm>,
+    /// No fire before.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub start_at: Option<Timestamp>,
+    /// No fire after.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub end_at: Option<Timestamp>,
+    /// Days on which the schedule rests, and make-up working days.
+    #[schema(value_type = Option<String>, example = "cn")]
+    pub calendar: Option<CalendarName>,
     #[schema(value_type = Option<serde_json::Value>)]
     pub param: Option<Box<RawValue>>,
     pub timeout_seconds: Option<u32>,
@@ -98,15 +151,25 @@ pub struct TaskFields {
     pub pool: Option<PoolName>,
     #[schema(value_type = Option<String>, example = "normal")]
     pub priority: Option<Priority>,
-    /// FORBID, QUEUE_ONE, ALLOW or REPLACE.
+    /// FORBID (the default of cron), QUEUE_ONE, ALLOW (the default of all others) or REPLACE: what a fire or a trigger
+    /// does while a job of the task is live. All but ALLOW also mean that no two bodies of it run side by side.
     #[schema(value_type = Option<String>, example = "ALLOW")]
     pub overlap: Option<Overlap>,
+    /// Bodies at one time, in all nodes together; with a concurrency key: of one key.
     pub max_running: Option<u32>,
-    /// FIRE_ONCE, SKIP or FIRE_ALL.
+    /// Where in the payload the key stands (a JSON pointer) by which `maxRunning` and `rateLimit` count.
+    #[schema(example = "/tenant")]
+    pub concurrency_key: Option<String>,
+    /// At most so many starts in any period of that length; with a concurrency key: of one key.
+    #[schema(value_type = Option<String>, example = "100/1m")]
+    pub rate_limit: Option<RateLimit>,
+    /// FIRE_ONCE, SKIP or FIRE_ALL: what becomes of fire times that passed while nobody could fire them.
     #[schema(value_type = Option<String>, example = "FIRE_ONCE")]
     pub misfire: Option<Misfire>,
     pub misfire_grace_seconds: Option<u32>,
     pub max_catchup: Option<u32>,
+    /// A fired job that has not begun by then is skipped.
+    pub start_deadline_seconds: Option<u32>,
     /// RERUN or FAIL.
     #[schema(value_type = Option<String>, example = "RERUN")]
     pub on_lost: Option<OnLost>,
@@ -123,6 +186,8 @@ pub struct NewTask {
     pub name: Option<String>,
     #[schema(value_type = String, example = "probe.ok")]
     pub handler: HandlerName,
+    /// Default true. A task that begins disabled takes no jobs and does not fire until it is enabled.
+    pub enabled: Option<bool>,
     #[serde(flatten)]
     pub fields: TaskFields,
 }
@@ -166,8 +231,9 @@ pub struct TriggerRequest {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Triggered {
     pub job: super::Job,
-    /// The request id was used before: `job` is the first one.
-    pub duplicate: bool,
+    /// The request id was used before: `job` is the first one, as it was then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<bool>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -97,6 +97,31 @@ async fn a_read_task_names_what_it_can_write() {
 }
 
 #[tokio::test]
+async fn a_conflict_tells_of_every_field_that_can_be_written() {
+    let (house, document) = (house().await, document());
+    let mut whole = Map::new();
+    properties(&document, &json!({"$ref": "#/components/schemas/WholeTask"}), &mut whole);
+    let other = json!({
+        "code": "other", "handler": "test.held", "name": "x", "type": "cron", "cronExpression": "0 0 1 1 *",
+        "timeZone": "Asia/Shanghai", "startAt": "2027-01-01T00:00:00Z", "endAt": "2099-01-01T00:00:00Z",
+        "calendar": "cn", "param": [1], "timeoutSeconds": 1, "failStrategy": "STOP", "retryCount": 1,
+        "retryBase": "2s", "retryCap": "3s", "pool": "paused", "priority": "high", "overlap": "REPLACE",
+        "maxRunning": 2, "concurrencyKey": "/a", "rateLimit": "1/s", "misfire": "SKIP", "misfireGraceSeconds": 1,
+        "maxCatchup": 1, "startDeadlineSeconds": 1, "onLost": "FAIL", "owner": "x", "tags": ["x"], "description": "x",
+    });
+    assert_eq!(house.call("PUT", "/api/v1/calendars/cn", "{}").await.verdict(), "200");
+    let answer = house.post("/api/v1/tasks", other.to_string()).await;
+    assert_eq!(answer.verdict(), "201", "{answer:?}");
+    let late = house.call("PUT", "/api/v1/tasks/other", r#"{"version":0,"handler":"test.done"}"#).await.json();
+    let told = late["differences"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap());
+    let told: std::collections::BTreeSet<&str> = told.collect();
+    // An interval excludes an expression.
+    let left_out = ["version", "every", "everyRhythm"];
+    let expect = whole.keys().map(String::as_str).filter(|name| !left_out.contains(name)).collect();
+    assert_eq!(told, expect);
+}
+
+#[tokio::test]
 async fn the_page_lists_every_operation_and_code_without_scripts() {
     let house = house().await;
     let page = house.get("/docs").await;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use mainspring_engine::{Context, Engine, Handler, Registry};
-use mainspring_model::{HandlerName, TaskCode, TaskDefinition, Verdict};
+use mainspring_model::{Clock, HandlerName, TaskCode, TaskDefinition, Verdict};
 use mainspring_server::{AppState, Settings, router};
-use mainspring_store::clock::SystemClock;
+use mainspring_store::clock::{ManualClock, SystemClock};
 use mainspring_store::{MemoryStore, PoolSettings, WhenFull};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -21,6 +22,8 @@ pub(crate) struct House {
     pub(crate) state: AppState,
     /// One permit lets one body of the task `held` end.
     pub(crate) gate: Arc<Semaphore>,
+    /// A house that was asked for with a time has a clock that only the test moves.
+    manual: Option<Arc<ManualClock>>,
 }
 
 /// What came back.
@@ -99,13 +102,22 @@ pub(crate) async fn house() -> House {
 }
 
 pub(crate) async fn house_with(settings: Settings) -> House {
+    house_of(settings, SystemClock::new(), None).await
+}
+
+/// At this time, until the test moves it.
+pub(crate) async fn house_at(time: &str) -> House {
+    let clock = ManualClock::at(time.parse().unwrap());
+    house_of(Settings::default(), clock.clone(), Some(clock)).await
+}
+
+async fn house_of(settings: Settings, clock: Arc<dyn Clock>, manual: Option<Arc<ManualClock>>) -> House {
     let gate = Arc::new(Semaphore::new(0));
     let mut registry = Registry::default();
     let name = |text: &str| HandlerName::new(text).unwrap();
     registry.add(name("test.done"), "async", "ends well", Arc::new(Done));
     registry.add(name("test.failing"), "async", "fails for good", Arc::new(Failing));
     registry.add(name("test.held"), "async", "waits", Arc::new(Gated(gate.clone(), AtomicU32::new(1))));
-    let clock = SystemClock::new();
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let mut builder = Engine::builder(store).clock(clock).seed(7).handlers(registry);
     for code in ["done", "failing", "held"] {
@@ -118,12 +130,13 @@ pub(crate) async fn house_with(settings: Settings) -> House {
         queue_capacity: 1,
         paused: true,
         when_full: WhenFull::Reject,
+        rate_limit: None,
     };
     let waiting = TaskDefinition { pool: paused.name.clone(), ..TaskDefinition::new("waiting", name("test.done")) };
     builder = builder.pool(paused).declare("waiting".parse().unwrap(), waiting);
     let engine = builder.start().await.unwrap();
     let state = AppState::new(engine.clone(), settings);
-    House { router: router(state.clone()), engine, state, gate }
+    House { router: router(state.clone()), engine, state, gate, manual }
 }
 
 impl House {
@@ -155,16 +168,32 @@ impl House {
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
+    /// A task, or the problem of it.
+    pub(crate) async fn task(&self, code: &str) -> Value {
+        self.get(&format!("/api/v1/tasks/{code}")).await.json()
+    }
+
+    /// Moves the clock of a house with a time.
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.manual.as_ref().expect("made with house_at").advance(Duration::from_secs(seconds));
+    }
+
     /// Asks again until the job is there.
     pub(crate) async fn until(&self, id: &str, is: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..5_000 {
-            let job = self.get(&format!("/api/v1/jobs/{id}")).await.json();
-            if is(&job) {
-                return job;
+        self.until_at(&format!("/api/v1/jobs/{id}"), is).await
+    }
+
+    /// Asks again until the answer is right.
+    pub(crate) async fn until_at(&self, path: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let (limit, watch) = (Duration::from_secs(20), SystemClock::new());
+        loop {
+            let seen = self.get(path).await;
+            if seen.status == 200 && is(&seen.json()) {
+                return seen.json();
             }
-            self.engine.clock().sleep(std::time::Duration::from_millis(2)).await;
+            assert!(watch.monotonic() < limit, "it never got there: {path}: {}", seen.text);
+            watch.sleep(Duration::from_millis(2)).await;
         }
-        panic!("job {id} never got there: {}", self.get(&format!("/api/v1/jobs/{id}")).await.text);
     }
 
     pub(crate) async fn until_status(&self, id: &str, status: &str) -> Value {

@@ -50,7 +50,15 @@ async fn a_writer_who_read_too_early_hears_the_current_version() {
     for (method, rest) in [("PATCH", r#""owner":"bob""#), ("PUT", r#""handler":"test.done","owner":"bob""#)] {
         let late = house.call(method, "/api/v1/tasks/done", format!(r#"{{"version":{version},{rest}}}"#)).await;
         assert_eq!(late.verdict(), "409 VERSION_CONFLICT", "{method}");
-        assert_eq!(late.json()["currentVersion"], current, "{method}");
+        let told = late.json();
+        assert_eq!(
+            (&told["currentVersion"], &told["current"]["version"]),
+            (&json!(current), &json!(current)),
+            "{method}"
+        );
+        assert_eq!((&told["current"]["owner"], &told["current"]["code"]), (&json!("ann"), &json!("done")), "{method}");
+        let expect = json!([{"field": "owner", "yours": "bob", "stored": "ann"}]);
+        assert_eq!(told["differences"], expect, "{method}");
         assert_eq!(house.get("/api/v1/tasks/done").await.json()["owner"], "ann", "{method} changed nothing");
     }
 }
@@ -76,7 +84,7 @@ async fn definitions_are_checked() {
         ("POST", "", r#"{"code":"n","handler":"test.done","tags":"x"}"#, "422 VALIDATION tags:WRONG_TYPE"),
         ("POST", "", r#"{"code":"n","handler":"test.done","handlr":"x"}"#, "422 VALIDATION handlr:UNKNOWN_FIELD"),
         ("POST", "", r#"{"code":"n","handler":"test.done","status":"ENABLED"}"#, "422 VALIDATION status:READ_ONLY"),
-        ("POST", "", r#"{"code":"n","handler":"test.done","every":"1m"}"#, "422 VALIDATION every:NOT_YET"),
+        ("POST", "", r#"{"code":"n","handler":"test.done","every":"1m"}"#, "422 VALIDATION every:NOT_A_CRON_TASK"),
         ("POST", "", r#"{"code":"n","handler":"test.done","pool":"unknown"}"#, "404 POOL_NOT_FOUND"),
         ("POST", "", r#"{"code":"n","handler":"test.done","param":"\u0000"}"#, "422 VALIDATION param:NUL"),
         ("PUT", "/done", r#"{"handler":"test.done"}"#, "422 VALIDATION version:REQUIRED"),
@@ -131,6 +139,9 @@ async fn a_disabled_task_takes_no_jobs() {
     assert_eq!((&off["status"], &off["deniedOperations"]["trigger"]), (&json!("DISABLED"), &json!("TASK_DISABLED")));
     assert_eq!(house.post("/api/v1/jobs", r#"{"task":"done"}"#).await.verdict(), "409 TASK_DISABLED");
     assert_eq!(house.post("/api/v1/tasks/done/trigger", "").await.verdict(), "409 TASK_DISABLED");
+    let again = house.post("/api/v1/tasks/done/disable", "").await;
+    assert_eq!(again.verdict(), "409 OPERATION_NOT_ALLOWED");
+    assert_eq!(again.json()["allowedOperations"], off["allowedOperations"]);
     let on = house.post("/api/v1/tasks/done/enable", r#"{"requestId":"a"}"#).await.json();
     assert_eq!((&on["status"], &on["duplicate"]), (&json!("ENABLED"), &json!(false)));
     assert_eq!(house.post("/api/v1/tasks/done/enable", r#"{"requestId":"a"}"#).await.json()["duplicate"], true);
@@ -201,7 +212,12 @@ async fn pools_are_shown_and_changed() {
     assert_eq!((&changed["concurrency"], &changed["paused"]), (&json!(3), &json!(true)), "what is absent stays");
     assert_eq!(house.get("/api/v1/pools/paused").await.json()["whenFull"], "callerRuns");
     assert_eq!(house.call("PUT", "/api/v1/pools/new", "{}").await.json()["whenFull"], "spill");
+    let limited = house.call("PUT", "/api/v1/pools/new", r#"{"rateLimit":"100/m"}"#).await.json();
+    assert_eq!(limited["rateLimit"], "100/1m");
+    assert_eq!(house.call("PUT", "/api/v1/pools/new", r#"{"concurrency":2}"#).await.json()["rateLimit"], "100/1m");
+    assert_eq!(house.call("PUT", "/api/v1/pools/new", r#"{"rateLimit":null}"#).await.json()["rateLimit"], json!(null));
     let cases = [
+        (r#"{"rateLimit":"often"}"#, "422 VALIDATION rateLimit:NOT_A_RATE"),
         (r#"{"concurrency":0}"#, "422 VALIDATION concurrency:OUT_OF_RANGE"),
         (r#"{"queueCapacity":20001}"#, "422 VALIDATION queueCapacity:OUT_OF_RANGE"),
         (r#"{"paused":"yes"}"#, "422 VALIDATION paused:WRONG_TYPE"),

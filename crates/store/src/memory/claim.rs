@@ -5,7 +5,7 @@ use mainspring_model::{JobId, PoolName, Priority, TaskCode, Timestamp};
 
 use super::lanes::{Admission, RingId, is_held};
 use super::{Data, Queued, Record};
-use crate::rules::{self, CLAIM_ROUNDS_MAX, PRIORITIES};
+use crate::rules::{self, CLAIM_ROUNDS_MAX, PRIORITIES, Window};
 use crate::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom};
 
 /// How the choice for one pool goes on.
@@ -19,7 +19,7 @@ impl Data {
     pub(super) fn claim(&mut self, request: &ClaimRequest) -> Claimed {
         let turn = self.claims;
         self.claims += 1;
-        self.open_rings(request.now);
+        self.open_rings(Window::of(request).until);
         let mut claimed = Claimed::default();
         for room in &request.rooms {
             let end = claimed.jobs.len() + room.jobs_max as usize;
@@ -43,20 +43,20 @@ impl Data {
         let mut round = Round::Over;
         for id in self.choose(room, request.due_until, turn) {
             let queued = self.queue[&id].clone();
-            let start = rules::start_of(queued.due, request.now);
-            if pool_rate.is_some_and(|limit| !self.pool_admits(&pool, limit, start)) {
-                return Round::Over;
-            }
-            match self.admission(&queued, request.now) {
-                Admission::Granted => {
-                    self.count_start(&queued, request.now);
+            let window = Window::of(request);
+            let opens = pool_rate.and_then(|limit| self.rings.get(&pool).and_then(|ring| ring.opens_at(limit)));
+            let Some(start) = window.start(queued.due, opens) else { return Round::Over };
+            match self.admission(&queued, start, window) {
+                Admission::At(start) => {
+                    self.count_start(&queued, start);
                     if let Some(limit) = pool_rate {
                         self.count_pool_start(&pool, limit, start);
                     }
                     let queued = self.queue.get_mut(&id).expect("it was found in the queue under this lock");
                     (queued.owner, queued.state) = (Some(request.owner), QueueState::Claimed);
                     queued.fence = queued.fence.next();
-                    claims.push(claim_of(&self.records[&id], queued));
+                    let due = window.shown_due(queued.due, start);
+                    claims.push(Claim { due, ..claim_of(&self.records[&id], queued) });
                 }
                 admission => {
                     self.set_aside(id, admission);
@@ -97,10 +97,10 @@ impl Data {
     /// When there may be something to claim. Not before the rate of the pool admits a start: nobody is to ask in vain.
     fn next_due(&self, pool: &PoolName, now: Timestamp) -> Option<Timestamp> {
         let due = self.unclaimed(pool).map(|(_, queued)| queued.due).min();
-        let next = [due, self.next_opening()].into_iter().flatten().min()?;
         let limit = self.pools.get(pool).and_then(|pool| pool.rate_limit);
         let ring = self.rings.get(&(rules::pool_scope(pool), String::new()));
         let opens = ring.zip(limit).and_then(|(ring, limit)| ring.opens_at(limit)).filter(|opens| *opens > now);
+        let next = [due, self.next_opening()].into_iter().flatten().min()?;
         Some(opens.map_or(next, |opens| next.max(opens)))
     }
 

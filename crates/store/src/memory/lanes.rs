@@ -7,7 +7,7 @@ use mainspring_model::job::{Lane, QueueState};
 use mainspring_model::{JobId, RateLimit, TaskCode, Timestamp};
 
 use super::{Data, Queued};
-use crate::rules::{self, HeldOfLane, Place, RINGS_OPENED_MAX};
+use crate::rules::{self, HeldOfLane, Place, RINGS_OPENED_MAX, Window};
 
 /// The last starts under a rate, by slot.
 #[derive(Debug, Default)]
@@ -26,28 +26,24 @@ impl Ring {
         rules::opens_at(self.starts.get(&rules::slot(self.next, limit)).copied(), limit)
     }
 
-    fn admits(&self, limit: RateLimit, start: Timestamp) -> bool {
-        self.opens_at(limit).is_none_or(|opens| start >= opens)
-    }
-
     fn push(&mut self, limit: RateLimit, start: Timestamp) {
         let slot = rules::slot(self.next, limit);
-        self.starts.retain(|slot, _| *slot < limit.count);
         self.starts.insert(slot, start);
         self.next = rules::slot_after(slot, limit);
     }
 
-    fn opening(&self, limit: RateLimit, now: Timestamp) -> rules::Opening {
+    fn opening(&self, limit: RateLimit, until: Timestamp) -> rules::Opening {
         let first = rules::slot(self.next, limit);
         let slots = (0..limit.count).map(|turn| (first + turn) % limit.count);
-        rules::opening(slots.map(|slot| self.starts.get(&slot).copied()), limit, now)
+        rules::opening(slots.map(|slot| self.starts.get(&slot).copied()), limit, until)
     }
 }
 
 /// What a claim finds about a job that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    Granted,
+    /// Then it starts.
+    At(Timestamp),
     /// As many as may be are held.
     Full,
     /// The rate is used up until then.
@@ -70,8 +66,9 @@ impl Data {
         })
     }
 
-    pub(super) fn admission(&self, queued: &Queued, now: Timestamp) -> Admission {
-        let Some(lane) = &queued.lane else { return Admission::Granted };
+    /// `start`: when it would begin without its lane.
+    pub(super) fn admission(&self, queued: &Queued, start: Timestamp, window: Window) -> Admission {
+        let Some(lane) = &queued.lane else { return Admission::At(start) };
         let mut held = HeldOfLane::default();
         for (_, other) in self.of_lane(&queued.task, lane).filter(|(_, other)| is_held(other)) {
             held.jobs += 1;
@@ -81,24 +78,18 @@ impl Data {
         if rules::is_full(lane, running_max, held) {
             return Admission::Full;
         }
-        let Some(limit) = self.rate_of(&queued.task) else { return Admission::Granted };
+        let Some(limit) = self.rate_of(&queued.task) else { return Admission::At(start) };
         let ring = self.rings.get(&ring_of(&queued.task, lane));
-        match ring.and_then(|ring| ring.opens_at(limit)) {
-            Some(opens) if rules::start_of(queued.due, now) < opens => Admission::UsedUp(opens),
-            _ => Admission::Granted,
-        }
+        let opens = ring.and_then(|ring| ring.opens_at(limit));
+        window.start(start, opens).map_or(Admission::UsedUp(opens.unwrap_or(start)), Admission::At)
     }
 
     /// Counts a start against the rate of its task.
-    pub(super) fn count_start(&mut self, queued: &Queued, now: Timestamp) {
+    pub(super) fn count_start(&mut self, queued: &Queued, start: Timestamp) {
         if let (Some(lane), Some(limit)) = (&queued.lane, self.rate_of(&queued.task)) {
             let ring = self.rings.entry(ring_of(&queued.task, lane)).or_default();
-            ring.push(limit, rules::start_of(queued.due, now));
+            ring.push(limit, start);
         }
-    }
-
-    pub(super) fn pool_admits(&self, id: &RingId, limit: RateLimit, start: Timestamp) -> bool {
-        self.rings.get(id).is_none_or(|ring| ring.admits(limit, start))
     }
 
     pub(super) fn count_pool_start(&mut self, id: &RingId, limit: RateLimit, start: Timestamp) {
@@ -108,7 +99,7 @@ impl Data {
     pub(super) fn set_aside(&mut self, id: JobId, admission: Admission) {
         let queued = self.queue.get_mut(&id).expect("it was found in the queue under this lock");
         match admission {
-            Admission::Granted => {}
+            Admission::At(_) => {}
             Admission::Full => queued.state = QueueState::Limited,
             Admission::UsedUp(opens) => {
                 queued.state = QueueState::Throttled;
@@ -120,10 +111,10 @@ impl Data {
     }
 
     /// Jobs that waited for a rate go on, the first ones first, as many as it admits.
-    pub(super) fn open_rings(&mut self, now: Timestamp) {
+    pub(super) fn open_rings(&mut self, until: Timestamp) {
         let mut open: Vec<(Timestamp, RingId)> =
             self.rings.iter().filter_map(|(id, ring)| Some((ring.open_at?, id.clone()))).collect();
-        open.retain(|(open_at, _)| *open_at <= now);
+        open.retain(|(open_at, _)| *open_at <= until);
         open.sort();
         open.truncate(RINGS_OPENED_MAX);
         for (_, id) in open {
@@ -131,8 +122,8 @@ impl Data {
             let lane = rules::lane(Place::Common, Some(&id.1));
             let waiting = self.waiting(&task, &lane, QueueState::Throttled);
             let opening = match self.rate_of(&task) {
-                None => rules::Opening { jobs: u32::MAX, then: now },
-                Some(limit) => self.rings[&id].opening(limit, now),
+                None => rules::Opening { jobs: u32::MAX, then: until },
+                Some(limit) => self.rings[&id].opening(limit, until),
             };
             for job in waiting.iter().take(opening.jobs as usize) {
                 self.make_queued(*job);
@@ -140,6 +131,11 @@ impl Data {
             let is_more = waiting.len() > opening.jobs as usize;
             self.rings.get_mut(&id).expect("it was found under this lock").open_at = is_more.then_some(opening.then);
         }
+    }
+
+    pub(super) fn rate_opens(&self, queued: &Queued) -> bool {
+        let ring = queued.lane.as_ref().and_then(|lane| self.rings.get(&ring_of(&queued.task, lane)));
+        ring.is_some_and(|ring| ring.open_at.is_some())
     }
 
     /// The earliest time at which jobs of any task may go on by their rates.

@@ -367,4 +367,11 @@ mod tests {
     }
 
     crate::store_suite!(suite => crate::memory::tests::make);
+
+    #[tokio::test]
+    async fn limits_hold_under_random_verbs_and_nobody_is_stuck() {
+        for seed in 0..25 {
+            crate::suite::sequences::limits_hold_and_nobody_is_stuck(&make().await, seed, 400).await;
+        }
+    }
 }

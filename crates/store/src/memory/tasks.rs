@@ -32,7 +32,9 @@ impl Data {
             create_time: now,
             update_time: now,
         };
-        self.tasks.insert(code, task.clone());
+        self.tasks.insert(code.clone(), task.clone());
+        // A job that a person took up after its task was deleted is in no lane.
+        self.judge_anew(&code);
         TaskChange::Written(task)
     }
 

@@ -53,6 +53,7 @@ impl Data {
         found.extend(self.reopened_without_audit());
         found.extend(self.doubled_fires());
         found.extend(self.stuck_lanes());
+        found.extend(self.stuck_rates());
         found
     }
 
@@ -89,6 +90,17 @@ impl Data {
         })
     }
 
+    fn stuck_rates(&self) -> impl Iterator<Item = Violation> {
+        let throttled = self.queue.iter().filter(|(_, queued)| queued.state == QueueState::Throttled);
+        throttled.filter(|(_, queued)| !self.rate_opens(queued)).map(|(id, queued)| {
+            let task = &queued.task;
+            Violation {
+                invariant: "LANE",
+                detail: format!("job {id} of task {task} waits for its rate, which never opens"),
+            }
+        })
+    }
+
     /// A job that a person took up has the audit row of it.
     fn reopened_without_audit(&self) -> impl Iterator<Item = Violation> {
         let closed = self.dead.iter().filter(|(_, dead)| !dead.open);
@@ -96,5 +108,35 @@ impl Data {
             invariant: "INV-26",
             detail: format!("job {id} was reopened without an audit row"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryStore;
+    use crate::clock::SystemClock;
+    use crate::suite::scheduled::{at_most, at_rate, of_task};
+    use crate::suite::world::{T0, task};
+    use crate::suite::{Subject, World};
+
+    /// No verb leaves a store like this.
+    async fn check(definition: mainspring_model::TaskDefinition, damage: impl Fn(&mut Data)) {
+        let store = std::sync::Arc::new(MemoryStore::new(SystemClock::new()));
+        let subject = Subject { store: std::sync::Arc::<MemoryStore>::clone(&store), keep: None };
+        let world = World::new(&subject).await;
+        world.create("limited", definition).await;
+        world.stored(vec![of_task(1, "limited"), of_task(2, "limited")]).await;
+        world.claim(10, T0).await;
+        assert_eq!(store.data().verify(), []);
+        damage(&mut store.data());
+        let found: Vec<_> = store.data().verify().into_iter().map(|violation| violation.invariant).collect();
+        assert!(found.contains(&"LANE"), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn jobs_that_wait_for_nobody_are_found() {
+        check(at_most(1), |data| drop(data.queue.remove(&mainspring_model::JobId(1)))).await;
+        check(at_rate("1/1h"), |data| data.forget_starts(&crate::rules::task_scope(&task("limited")))).await;
     }
 }

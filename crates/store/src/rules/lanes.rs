@@ -9,6 +9,8 @@ use mainspring_model::job::{Lane, OnLive};
 use mainspring_model::task::TaskDefinition;
 use mainspring_model::{PoolName, RateLimit, TaskCode, Timestamp};
 
+use crate::ClaimRequest;
+
 /// Rings that one claim looks at, and rounds in which it chooses anew after jobs were set aside.
 pub(crate) const RINGS_OPENED_MAX: usize = 100;
 pub(crate) const CLAIM_ROUNDS_MAX: u32 = 10;
@@ -80,9 +82,28 @@ pub(crate) fn pool_scope(name: &PoolName) -> String {
     format!("pool:{name}")
 }
 
-/// The start of a job that is claimed now: one that is claimed ahead begins on its due time.
-pub(crate) fn start_of(due: Timestamp, now: Timestamp) -> Timestamp {
-    due.max(now)
+/// The window of starts that one claim hands out: jobs are claimed a little ahead and begin on their instant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) now: Timestamp,
+    pub(crate) until: Timestamp,
+}
+
+impl Window {
+    pub(crate) fn of(request: &ClaimRequest) -> Window {
+        Window { now: request.now, until: request.due_until.max(request.now) }
+    }
+
+    /// When a job that is due then can start under a rate that `opens` then. `None`: not in this window.
+    pub(crate) fn start(self, due: Timestamp, opens: Option<Timestamp>) -> Option<Timestamp> {
+        let start = due.max(self.now).max(opens.unwrap_or_default());
+        (start <= self.until.max(due)).then_some(start)
+    }
+
+    /// What a claim says of its due time: a rate can make a job later, being late does not.
+    pub(crate) fn shown_due(self, due: Timestamp, start: Timestamp) -> Timestamp {
+        if start > due.max(self.now) { start } else { due }
+    }
 }
 
 /// The limit may have been another one when the ring was written.
@@ -99,7 +120,7 @@ pub(crate) fn opens_at(oldest: Option<Timestamp>, limit: RateLimit) -> Option<Ti
     oldest.map(|oldest| oldest.plus(limit.period.0))
 }
 
-/// How many jobs a ring lets go on now, and when the next one.
+/// How many jobs a ring lets go on up to some time, and when the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) jobs: u32,
@@ -110,17 +131,17 @@ pub(crate) struct Opening {
 pub(crate) fn opening(
     starts: impl IntoIterator<Item = Option<Timestamp>>,
     limit: RateLimit,
-    now: Timestamp,
+    until: Timestamp,
 ) -> Opening {
     let mut jobs = 0;
     for oldest in starts.into_iter().take(limit.count as usize) {
         match opens_at(oldest, limit) {
-            Some(then) if then > now => return Opening { jobs, then },
+            Some(then) if then > until => return Opening { jobs, then },
             _ => jobs += 1,
         }
     }
-    // All of its places are free: when they are taken now, the first is free again after a period.
-    Opening { jobs, then: now.plus(limit.period.0) }
+    // All of its places are free: when they are taken, the first is free again after a period.
+    Opening { jobs, then: until.plus(limit.period.0) }
 }
 
 /// How the queue says it: 0 is no lane.

@@ -12,15 +12,17 @@ use super::fault::{Fault, Outcome};
 use super::lanes::{self, Admission, Gate};
 use super::rates::{self, Ring};
 use super::sql;
-use crate::rules::{CLAIM_ROUNDS_MAX, PRIORITIES, split, start_of};
+use crate::rules::{CLAIM_ROUNDS_MAX, PRIORITIES, Window, split};
 use crate::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom};
 
 /// `turn` counts the claims: see `rules::split`.
 pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Outcome<Claimed> {
-    rates::open(conn, request.now)?;
+    let window = Window::of(request);
+    rates::open(conn, window.until)?;
     let mut taker = Taker {
         conn,
         request,
+        window,
         read: conn.prepare_cached(sql::CLAIM_READ)?,
         claim: conn.prepare_cached(sql::QUEUE_CLAIM)?,
         gate: Gate::new(conn),
@@ -35,13 +37,13 @@ pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Out
     let mut claimed = Claimed { jobs: taker.jobs, next_due: Vec::with_capacity(rings.len()) };
     let opening = rates::next_opening(conn)?;
     for (room, ring) in request.rooms.iter().zip(rings) {
-        let mut due = earliest_due(conn, &room.pool)?;
-        if let (Some(next), Some(ring)) = (due, ring) {
+        let mut next = [earliest_due(conn, &room.pool)?, opening].into_iter().flatten().min();
+        if let (Some(due), Some(ring)) = (next, ring) {
             // Not before its rate opens, so that nobody asks in vain.
-            let opens = ring.opens()?.filter(|opens| *opens > start_of(next, request.now));
-            due = Some(opens.unwrap_or(next));
+            let opens = ring.opens()?.filter(|opens| *opens > request.now);
+            next = Some(opens.map_or(due, |opens| due.max(opens)));
         }
-        claimed.next_due.push((room.pool.clone(), [due, opening].into_iter().flatten().min()));
+        claimed.next_due.push((room.pool.clone(), next));
     }
     Ok(claimed)
 }
@@ -64,6 +66,7 @@ fn choose(conn: &Connection, pool: &PoolName, jobs_max: u32, until: Timestamp, t
 struct Taker<'c, 'r> {
     conn: &'c Connection,
     request: &'r ClaimRequest,
+    window: Window,
     read: CachedStatement<'c>,
     claim: CachedStatement<'c>,
     gate: Gate<'c>,
@@ -112,15 +115,14 @@ impl Taker<'_, '_> {
         let mut rows = self.read.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
         let (mut claim, attachment) = decode(id, row)?;
-        let start = start_of(claim.due, self.request.now);
-        if let Some(ring) = ring
-            && ring.opens()?.is_some_and(|opens| opens > start)
-        {
-            return Ok(Taken::PoolClosed);
-        }
+        let opens = ring.map(Ring::opens).transpose()?.flatten();
+        let Some(mut start) = self.window.start(claim.due, opens) else { return Ok(Taken::PoolClosed) };
         if let Some(lane) = &claim.lane {
-            let state = match self.gate.admit(&claim.task, lane, start)? {
-                Admission::Open => None,
+            let state = match self.gate.admit(&claim.task, lane, start, self.window)? {
+                Admission::At(admitted) => {
+                    start = admitted;
+                    None
+                }
                 Admission::Full => Some(QueueState::Limited),
                 Admission::TooSoon => Some(QueueState::Throttled),
             };
@@ -129,6 +131,7 @@ impl Taker<'_, '_> {
                 return Ok(Taken::SetAside);
             }
         }
+        claim.due = self.window.shown_due(claim.due, start);
         if let Some(attachment) = attachment {
             claim.payload = Some(read_attachment(self.conn, attachment)?.into());
         }

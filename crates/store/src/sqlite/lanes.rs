@@ -18,7 +18,7 @@ use super::decode::Columns;
 use super::fault::{Fault, Outcome};
 use super::rates::Ring;
 use super::{rates, sql, tasks};
-use crate::rules::{HeldOfLane, is_full, lane_from};
+use crate::rules::{HeldOfLane, Window, is_full, lane_from};
 
 /// The tasks of a batch, each read once. Only what no verb of a batch changes may be asked of them: their definitions
 /// and their switches, not their fire times.
@@ -79,7 +79,8 @@ pub(super) fn of_job(conn: &Connection, id: JobId) -> Outcome<Option<(TaskCode, 
     Ok(rows.next()?.map(decode_of_task).transpose()?.flatten())
 }
 
-/// A job of the lane has ended or is nobody's any more: the first one that waits goes on.
+/// A job of the lane has ended or is nobody's any more: the first one that waits goes on. One of those that run one after
+/// another waits on while another of them is held, and keeps nobody back.
 pub(super) fn go_on(conn: &Connection, code: &TaskCode, lane: &Lane) -> Outcome<()> {
     conn.prepare_cached(sql::LANE_GO_ON)?.execute([code.as_str(), key_of(lane)])?;
     Ok(())
@@ -95,8 +96,12 @@ pub(super) fn live_of_task(conn: &Connection, task: &Task, limit: u32) -> Outcom
     tasks::live_jobs(conn, &task.code, limit)
 }
 
-pub(super) fn oldest_live(conn: &Connection, code: &TaskCode) -> Outcome<Option<JobId>> {
-    let id: Option<i64> = conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([code.as_str()], |row| row.get(0))?;
+pub(super) fn oldest_live(conn: &Connection, task: &Task) -> Outcome<Option<JobId>> {
+    if !task.definition.is_guarded() {
+        return Ok(live_ids(conn, task)?.first().copied());
+    }
+    let id: Option<i64> =
+        conn.prepare_cached(sql::LANE_LIVE_FIRST)?.query_row([task.code.as_str()], |row| row.get(0))?;
     Ok(id.map(JobId))
 }
 
@@ -108,6 +113,14 @@ pub(super) fn live_ids(conn: &Connection, task: &Task) -> Outcome<Vec<JobId>> {
     let mut ids = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     ids.sort_unstable();
     Ok(ids)
+}
+
+/// A job that a person took up after its task was deleted is in no lane: the next task of that code may have limits.
+pub(super) fn enter_again(conn: &Connection, code: &TaskCode, new: &TaskDefinition) -> Outcome<()> {
+    if new.is_guarded() && conn.prepare_cached(sql::TASK_HAS_PAST)?.exists([code.as_str()])? {
+        conn.prepare_cached(sql::LANE_ENTER)?.execute([code.as_str()])?;
+    }
+    Ok(())
 }
 
 /// After an edit: whoever waited for a limit is judged anew, and jobs enter or leave lanes with the first and the last
@@ -133,7 +146,8 @@ pub(super) fn judge_anew(
 /// What a due job of a lane hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    Open,
+    /// It starts then.
+    At(Timestamp),
     /// As many are held as may be.
     Full,
     /// The rate is used up. Its ring knows that somebody waits.
@@ -153,7 +167,14 @@ impl<'c> Gate<'c> {
         Gate { conn, tasks: Tasks::new(conn), held: BTreeMap::new() }
     }
 
-    pub(super) fn admit(&mut self, code: &TaskCode, lane: &Lane, start: Timestamp) -> Outcome<Admission> {
+    /// `start`: when it would begin without its lane.
+    pub(super) fn admit(
+        &mut self,
+        code: &TaskCode,
+        lane: &Lane,
+        start: Timestamp,
+        window: Window,
+    ) -> Outcome<Admission> {
         let task = self.tasks.get(code)?;
         let running_max = task.as_ref().and_then(|task| task.definition.running_max());
         if is_full(lane, running_max, *self.held(code, lane)?) {
@@ -161,12 +182,16 @@ impl<'c> Gate<'c> {
         }
         if let Some(limit) = task.and_then(|task| task.definition.rate_limit) {
             let ring = Ring::of_task(self.conn, code, key_of(lane), limit);
-            if let Some(opens) = ring.opens()?.filter(|opens| *opens > start) {
-                ring.wait(opens)?;
-                return Ok(Admission::TooSoon);
-            }
+            let opens = ring.opens()?;
+            return Ok(match (window.start(start, opens), opens) {
+                (Some(start), _) => Admission::At(start),
+                (None, opens) => {
+                    ring.wait(opens.unwrap_or(start))?;
+                    Admission::TooSoon
+                }
+            });
         }
-        Ok(Admission::Open)
+        Ok(Admission::At(start))
     }
 
     /// The job was claimed.

@@ -26,6 +26,11 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migration (
 ) STRICT";
 
 pub(super) fn migrate(conn: &mut Connection, place: &str, now_ms: i64) -> Result<(), OpenError> {
+    migrate_up_to(u32::MAX, conn, place, now_ms)
+}
+
+/// Tests make the database of an older program with it.
+pub(super) fn migrate_up_to(last: u32, conn: &mut Connection, place: &str, now_ms: i64) -> Result<(), OpenError> {
     let sql_error = |error: rusqlite::Error| open_error(place, "its schema", &error);
     // A program that is too old must not write at all, not even the table of migrations.
     let fresh = is_fresh(conn).map_err(sql_error)?;
@@ -33,13 +38,13 @@ pub(super) fn migrate(conn: &mut Connection, place: &str, now_ms: i64) -> Result
         check_applied(conn, place)?;
     }
     let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(sql_error)?;
-    apply_missing(&transaction, now_ms).map_err(sql_error)?;
+    apply_missing(&transaction, last, now_ms).map_err(sql_error)?;
     transaction.commit().map_err(sql_error)
 }
 
-fn apply_missing(conn: &Connection, now_ms: i64) -> rusqlite::Result<()> {
+fn apply_missing(conn: &Connection, last: u32, now_ms: i64) -> rusqlite::Result<()> {
     conn.execute_batch(TABLE)?;
-    for migration in MIGRATIONS {
+    for migration in MIGRATIONS.iter().filter(|migration| migration.number <= last) {
         let applied = conn
             .query_row("SELECT 1 FROM schema_migration WHERE number = ?1", [migration.number], |_| Ok(()))
             .optional()?;

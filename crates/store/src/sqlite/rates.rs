@@ -88,20 +88,20 @@ impl<'c> Ring<'c> {
     }
 }
 
-/// Lets go on what waited for a rate that has opened: before jobs are chosen, so that they take part.
-pub(super) fn open(conn: &Connection, now: Timestamp) -> Outcome<()> {
+/// Lets go on what waited for a rate that opens until then: before jobs are chosen, so that they take part.
+pub(super) fn open(conn: &Connection, until: Timestamp) -> Outcome<()> {
     let most = i64::try_from(RINGS_OPENED_MAX).unwrap_or(i64::MAX);
     let mut statement = conn.prepare_cached(sql::RINGS_OPEN)?;
-    let rows = statement.query_map(params![now.as_ms(), most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = statement.query_map(params![until.as_ms(), most], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let rings: Vec<(String, String)> = rows.collect::<rusqlite::Result<_>>()?;
     let mut tasks = Tasks::new(conn);
     for (scope, key) in rings {
-        open_one(conn, &mut tasks, &scope, &key, now)?;
+        open_one(conn, &mut tasks, &scope, &key, until)?;
     }
     Ok(())
 }
 
-fn open_one(conn: &Connection, tasks: &mut Tasks<'_>, scope: &str, key: &str, now: Timestamp) -> Outcome<()> {
+fn open_one(conn: &Connection, tasks: &mut Tasks<'_>, scope: &str, key: &str, until: Timestamp) -> Outcome<()> {
     let code = TaskCode::stored(scope.strip_prefix("task:").unwrap_or(scope));
     let limit = tasks.readable(&code)?.and_then(|task| task.definition.rate_limit);
     let most = limit.map_or(i64::MAX, |limit| i64::from(limit.count) + 1);
@@ -111,7 +111,7 @@ fn open_one(conn: &Connection, tasks: &mut Tasks<'_>, scope: &str, key: &str, no
     let (mut jobs, mut then) = (waiting.len(), None);
     if let Some(limit) = limit {
         let ring = Ring::of_task(conn, &code, key, limit);
-        let opening = opening(ring.oldest_starts(waiting.len().min(limit.count as usize))?, limit, now);
+        let opening = opening(ring.oldest_starts(waiting.len().min(limit.count as usize))?, limit, until);
         jobs = jobs.min(opening.jobs as usize);
         then = Some(opening.then).filter(|_| jobs < waiting.len());
     }

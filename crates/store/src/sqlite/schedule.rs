@@ -3,18 +3,19 @@
 //! **Invariant:** a fire time leaves the task in the transaction in which it gets its record, so none is lost and none has
 //! two.
 
-use mainspring_model::job::SkipReason;
+use mainspring_model::job::{Fires, SkipReason};
 use mainspring_model::schedule::NextFire;
 use mainspring_model::task::{Task, TaskSwitch};
-use mainspring_model::{Incarnation, TaskCode, Timestamp, Trigger};
+use mainspring_model::{Incarnation, TaskCode, Timestamp, Trigger, Unique};
 use rusqlite::{Connection, params};
 
 use super::command::answer_each;
+use super::decode::coded;
 use super::fault::{Fault, Outcome};
-use super::submit::{Batch, Joining};
+use super::submit::{Batch, Joining, Made, is_claimed};
 use super::{lanes, sql, tasks};
 use crate::rules::{AnyStored, completed_text, next_after_end, next_of_fire, skip_text};
-use crate::{Fire, FireEnd, FireEntry, Fired, Replan};
+use crate::{Fire, FireEnd, FireEntry, Fired, NewJob, Replan};
 
 pub(super) fn fire(conn: &Connection, owner: Incarnation, fires: &[Fire], now: Timestamp) -> Outcome<Vec<Fired>> {
     let mut batch = Batch::new(conn, owner)?;
@@ -64,19 +65,16 @@ fn repeated(batch: &mut Batch<'_>, fire: &Fire, stored: Option<&Task>) -> Outcom
         is_any_made |= made.is_some();
         ends.push(match made {
             None => FireEnd::Duplicate,
-            // A job that was stored can be skipped later, when its start deadline passes.
-            Some(made) => match made.skip.filter(|reason| *reason != SkipReason::Expired) {
-                Some(reason) => FireEnd::Skipped(reason),
-                None => FireEnd::Stored { claimed: made.is_ours, replaced: Vec::new() },
-            },
+            Some(Made { skip: Some(code), .. }) => FireEnd::Skipped(coded("skip reason", code, SkipReason::from_code)?),
+            Some(made) => FireEnd::Stored { claimed: is_claimed(&entry.job, &made), replaced: Vec::new() },
         });
     }
     Ok(if is_any_made { Fired::Done(ends) } else { Fired::Moved })
 }
 
 fn enter(conn: &Connection, batch: &mut Batch<'_>, task: &Task, entry: &FireEntry) -> Outcome<FireEnd> {
-    let job = &entry.job;
-    let fires = job.fires.ok_or_else(|| Fault::Row(format!("job {} of a fire has no fire times", job.id)))?;
+    let fires = entry.job.fires.unwrap_or(Fires::one(entry.job.execute_time));
+    let job = &NewJob { biz_id: Some(fires.key()), unique: Unique::Always, ..entry.job.clone() };
     if !batch.take_fire(job, &fires)? {
         return Ok(FireEnd::Duplicate);
     }
@@ -88,7 +86,7 @@ fn enter(conn: &Connection, batch: &mut Batch<'_>, task: &Task, entry: &FireEntr
     match batch.join(task, job)? {
         Joining::Stored { claimed, replaced } => Ok(FireEnd::Stored { claimed, replaced }),
         Joining::KeptAway => {
-            let live = lanes::oldest_live(conn, &task.code)?;
+            let live = lanes::oldest_live(conn, task)?;
             let words = skip_text(SkipReason::Overlap, &fires, &task.definition, live);
             batch.skip(job, SkipReason::Overlap, &words)?;
             Ok(FireEnd::Skipped(SkipReason::Overlap))

@@ -128,6 +128,7 @@ statements! {
     TASK_DECLARE = "task_declare";
     TASK_DELETE = "task_delete";
     TASK_FIRED = "task_fired";
+    TASK_HAS_PAST = "task_has_past";
     TASK_INSERT = "task_insert";
     TASK_LIVE = "task_live";
     TASK_LIVE_IDS = "task_live_ids";

@@ -50,9 +50,10 @@ pub(super) enum Joining {
 
 /// What an earlier try stored.
 pub(super) struct Made {
-    pub(super) skip: Option<SkipReason>,
+    /// The code of the reason why it was skipped.
+    pub(super) skip: Option<i64>,
     /// Claimed by its own insert, for this node, and still so.
-    pub(super) is_ours: bool,
+    is_ours: bool,
     is_live: bool,
 }
 
@@ -120,9 +121,7 @@ impl<'c> Batch<'c> {
         let mut rows = statement.query([job.id.0])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut c = Columns::of(row);
-        c.coded("status", JobStatus::from_code)?;
-        let skip =
-            c.take::<Option<i64>>()?.map(|code| coded("skip reason", code, SkipReason::from_code)).transpose()?;
+        let skip = c.take()?;
         let fence: i64 = c.take()?;
         let state: Option<i64> = c.take()?;
         let owner: Option<i64> = c.take()?;
@@ -324,7 +323,7 @@ fn again(job: &NewJob, made: &Made) -> Submitted {
 }
 
 /// A job that has ended since cannot be told from one that was claimed.
-fn is_claimed(job: &NewJob, made: &Made) -> bool {
+pub(super) fn is_claimed(job: &NewJob, made: &Made) -> bool {
     made.is_ours || (job.claim && !made.is_live)
 }
 

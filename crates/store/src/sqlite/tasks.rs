@@ -51,6 +51,7 @@ pub(super) fn create(
     if !inserted {
         return Ok(TaskChange::InTheWay(stored));
     }
+    lanes::enter_again(conn, code, definition)?;
     write_audit(conn, by.now, &by.who, "create", &format!("task:{code}"), "")?;
     Ok(TaskChange::Written(stored))
 }

@@ -1,6 +1,8 @@
 //! The suite, and what only SQLite can show: plans, files, corruption, full disks.
 
 mod files;
+mod lanes;
+mod migration;
 mod plans;
 
 use std::path::Path;
@@ -39,4 +41,11 @@ async fn random_verbs_answer_as_the_reference_does() {
 async fn random_verbs_on_a_file_answer_as_the_reference_does() {
     let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
     crate::suite::differential::two_stores_agree(&reference, &in_a_file().await, 1_000, 600).await;
+}
+
+#[tokio::test]
+async fn limits_hold_under_random_verbs_and_nobody_is_stuck() {
+    for seed in 100..106 {
+        crate::suite::sequences::limits_hold_and_nobody_is_stuck(&inline().await, seed, 200).await;
+    }
 }

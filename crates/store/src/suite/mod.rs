@@ -4,11 +4,19 @@
 //! Times are passed in by the cases, so no case waits for a clock.
 
 pub mod admin;
+pub mod after_end;
 pub mod claim;
 pub mod differential;
 pub mod finish;
+pub mod fire;
+pub mod lanes;
 pub mod lists;
+pub mod planned;
+pub mod planted;
+pub mod rates;
 pub mod rescue;
+pub(crate) mod scheduled;
+pub mod sequences;
 pub mod submit;
 pub(crate) mod world;
 
@@ -129,8 +137,94 @@ macro_rules! store_suite {
                     a_key_finds_the_jobs_that_have_freed_it_too,
                     unknown_things_are_none,
                 }
+                fire {
+                    a_fire_is_stored_once_and_moves_the_next_fire_time,
+                    a_repeated_fire_answers_as_the_first,
+                    a_fire_without_jobs_moves_on_and_can_be_repeated,
+                    a_fire_that_was_overtaken_writes_nothing,
+                    a_skipped_fire_has_its_record_and_no_body,
+                    one_fire_time_has_one_record_also_when_it_was_skipped,
+                    the_time_of_the_last_fire_never_goes_back,
+                    the_last_fire_ends_the_schedule,
+                    forbid_skips_a_fire_while_a_job_is_live,
+                    queue_one_keeps_one_waiting,
+                    replace_cancels_what_is_live,
+                    the_result_of_a_replaced_body_is_discarded,
+                    allow_joins_what_is_live,
+                    fires_of_one_plan_see_each_other,
+                    fires_that_catch_up_run_one_after_another,
+                    a_fired_job_is_claimed_by_its_insert_only_when_it_is_alone,
+                }
+                lanes {
+                    no_more_of_a_task_are_held_than_it_allows,
+                    each_key_has_its_own_places,
+                    a_saturated_key_blocks_no_other_key_and_no_other_task,
+                    every_way_out_of_a_place_lets_the_next_one_in,
+                    a_turn_that_is_not_used_goes_to_the_next,
+                    the_next_in_turn_is_the_most_urgent_then_the_oldest,
+                    an_edit_has_waiting_jobs_judged_anew,
+                    a_limit_that_comes_while_jobs_run_counts_them,
+                    a_job_in_a_lane_is_claimed_by_its_insert_only_when_it_is_alone,
+                    a_job_that_is_taken_up_again_is_in_its_lane,
+                    a_job_that_outlives_its_task_is_in_the_lane_of_the_next_one,
+                    jobs_in_turn_keep_no_others_from_a_free_place,
+                    a_trigger_keeps_away_from_live_jobs,
+                    a_trigger_takes_the_place_of_live_jobs,
+                }
+                rates {
+                    starts_keep_the_rate_in_every_window,
+                    jobs_that_wait_for_a_rate_start_on_its_instant,
+                    the_store_says_when_a_rate_opens,
+                    each_key_has_its_own_rate,
+                    a_rate_hands_out_ahead_and_each_job_on_its_instant,
+                    a_pool_keeps_its_rate_and_nobody_asks_in_vain,
+                    a_pool_whose_rate_changes_goes_on,
+                    an_edit_of_a_rate_begins_anew,
+                    a_job_that_is_ended_while_it_waits_takes_nobodys_time,
+                    a_new_job_under_a_rate_is_not_claimed_by_its_insert,
+                    places_and_rates_hold_together,
+                    a_deleted_task_leaves_no_rate_behind,
+                }
+                after_end {
+                    the_end_of_a_fired_job_sets_the_next_fire_time,
+                    a_person_who_ends_a_fired_job_sets_the_next_fire_time,
+                    a_fired_job_that_is_lost_for_good_sets_the_next_fire_time,
+                    an_expired_job_is_skipped_and_says_why,
+                    the_end_of_a_triggered_job_sets_no_fire_time,
+                    a_disabled_fixed_delay_stays_still,
+                    a_fixed_delay_ends_with_its_end,
+                    a_fixed_delay_whose_fire_is_skipped_goes_on,
+                    a_fixed_delay_that_replaces_waits_for_the_new_job,
+                }
+                planned {
+                    a_new_task_has_its_first_fire_time,
+                    an_edit_keeps_the_next_fire_time_or_sets_it,
+                    a_switch_writes_the_next_fire_time_once,
+                    a_task_that_was_stopped_says_why_until_a_person_switches_it,
+                    a_plan_is_changed_only_as_it_was_read,
+                    calendars_are_kept_replaced_and_deleted,
+                    a_request_id_is_carried_out_once,
+                    a_request_id_is_forgotten_in_time,
+                    a_task_without_a_schedule_is_as_before,
+                }
+            }
+            $crate::store_suite! { @unsound $make;
+                planted {
+                    a_fire_time_with_two_records_is_found,
+                }
             }
         }
+    };
+    (@unsound $make:path; $($group:ident { $($case:ident,)+ })+) => {
+        $(mod $group {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    let subject = $make().await;
+                    $crate::suite::$group::$case(&$crate::suite::World::new(&subject).await).await;
+                }
+            )+
+        })+
     };
     (@groups $make:path; $($group:ident { $($case:ident,)+ })+) => {
         $(mod $group {
@@ -157,6 +251,12 @@ mod tests {
             include_str!("admin.rs"),
             include_str!("claim.rs"),
             include_str!("finish.rs"),
+            include_str!("fire.rs"),
+            include_str!("after_end.rs"),
+            include_str!("lanes.rs"),
+            include_str!("planned.rs"),
+            include_str!("planted.rs"),
+            include_str!("rates.rs"),
             include_str!("lists.rs"),
             include_str!("rescue.rs"),
             include_str!("submit.rs"),

@@ -173,7 +173,7 @@ pub(crate) fn definition() -> TaskDefinition {
     TaskDefinition::new("Send a mail", HandlerName::stored("mail"))
 }
 
-pub(crate) fn at(ms: i64) -> Timestamp {
+pub(crate) const fn at(ms: i64) -> Timestamp {
     T0.plus_ms(ms)
 }
 

@@ -76,11 +76,20 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// When minutes and seconds are named and there are few of them.
 fn clock(hours: &[Item], minutes: &[Item], seconds: &[Item]) -> Option<Vec<(u32, u32, u32)>> {
-    let ones = |items: &[Item]| -> Option<Vec<u32>> {
-        items.iter().map(|item| if let Item::One(value) = item { Some(value.number) } else { None }).collect()
+    let all = |items: &[Item], field: Field| {
+        let mut numbers = Vec::new();
+        for item in items {
+            each(*item, &Numbers::of(field, Dialect::Quartz), |number| numbers.push(number));
+        }
+        numbers
     };
-    let (hours, minutes, seconds) = (ones(hours)?, ones(minutes)?, ones(seconds)?);
+    if minutes.iter().chain(seconds).any(|item| !matches!(item, Item::One(_))) {
+        return None;
+    }
+    let hours = all(hours, Field::Hour);
+    let (minutes, seconds) = (all(minutes, Field::Minute), all(seconds, Field::Second));
     if hours.len() * minutes.len() * seconds.len() > CLOCK_TIMES_MAX {
         return None;
     }
@@ -93,6 +102,15 @@ fn clock(hours: &[Item], minutes: &[Item], seconds: &[Item]) -> Option<Vec<(u32,
     times.sort_unstable();
     times.dedup();
     Some(times)
+}
+
+/// Counting from the beginning of the field: a plain step, and `0/n` as well.
+fn plain_step(item: Item) -> Option<u32> {
+    match item {
+        Item::Star { step } => Some(step.unwrap_or(1)),
+        Item::From { first, step } if first.number == 0 => Some(step),
+        _ => None,
+    }
 }
 
 fn days(syntax: &Syntax) -> Days<'_> {

@@ -1,5 +1,9 @@
 -- The first job that waits for its lane is judged anew. Called by whoever ends or takes back a job of the lane.
--- Partial index job_queue_lane, its first entry; then the primary key of job_queue.
+-- Partial index job_queue_lane, its first entry (past serial ones while such a one is held); primary key of job_queue.
 UPDATE job_queue SET state = 0 WHERE job_id = (
-    SELECT job_id FROM job_queue INDEXED BY job_queue_lane
-    WHERE lane > 0 AND task_code = ?1 AND concurrency_key = ?2 AND state = 4 ORDER BY priority, due, job_id LIMIT 1)
+    SELECT w.job_id FROM job_queue w INDEXED BY job_queue_lane
+    WHERE w.lane > 0 AND w.task_code = ?1 AND w.concurrency_key = ?2 AND w.state = 4
+      AND (w.lane = 1 OR NOT EXISTS (
+          SELECT 1 FROM job_queue h INDEXED BY job_queue_serial
+          WHERE h.lane = 2 AND h.task_code = ?1 AND h.concurrency_key = ?2 AND h.state IN (1, 2)))
+    ORDER BY w.priority, w.due, w.job_id LIMIT 1)

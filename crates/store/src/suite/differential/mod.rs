@@ -2,17 +2,21 @@
 //!
 //! The seed decides everything, so a failure is repeated by its seed.
 
+mod schedule;
+
 use mainspring_model::decide::{Budget, Decision, Next};
 use mainspring_model::job::DeadCause;
 use mainspring_model::operations::JobOperation;
 use mainspring_model::task::TaskSwitch;
-use mainspring_model::{
-    AttemptStatus, BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, Timestamp, Unique,
-};
+use mainspring_model::{AttemptStatus, BizId, Fence, Incarnation, JobStatus, PoolName, Priority, Timestamp, Unique};
 
+use self::schedule::FIRST_FIRED;
 use super::world::{TASK, at, definition, keyed, new_job, operate, settlement, started, task};
 use super::{Subject, World};
-use crate::{Claim, ClaimRequest, GiveBack, Held, JobFilter, NewJob, PoolRoom, Settlement, Store};
+use crate::{Claim, ClaimRequest, Fire, GiveBack, Held, JobFilter, NewJob, PoolRoom, Settlement, Store};
+
+/// Of the tasks, those whose limits change all the time come last.
+const CODES: [&str; 4] = [TASK, "other", "third", "fourth"];
 
 /// The two stores, what the callers remember, and the dice.
 struct Pair<'s> {
@@ -24,13 +28,17 @@ struct Pair<'s> {
     /// Claims that a node has or had: verbs come with stale ones too.
     claims: Vec<Claim>,
     settled: Vec<Settlement>,
+    fired: Vec<Fire>,
+    next_fired: i64,
 }
 
 /// Does `steps` random verbs on both and compares every answer, then all rows.
 pub async fn two_stores_agree(first: &Subject, second: &Subject, seed: u64, steps: u32) {
     for subject in [first, second] {
         let world = World::new(subject).await;
-        world.create("other", definition()).await;
+        for code in &CODES[1..] {
+            world.create(code, definition()).await;
+        }
     }
     let mut pair = Pair {
         stores: [&*first.store, &*second.store],
@@ -40,6 +48,8 @@ pub async fn two_stores_agree(first: &Subject, second: &Subject, seed: u64, step
         next_id: 1,
         claims: Vec::new(),
         settled: Vec::new(),
+        fired: Vec::new(),
+        next_fired: FIRST_FIRED,
     };
     for step in 0..steps {
         pair.now = pair.now.plus_ms(pair.dice.i64(0..40));
@@ -60,18 +70,26 @@ macro_rules! both {
         first
     }};
 }
+use both;
 
 impl Pair<'_> {
     async fn step(&mut self, context: &str) {
-        match self.dice.u32(0..100) {
-            0..25 => self.submit(context).await,
-            25..50 => self.claim(context).await,
-            50..60 => self.start(context).await,
-            60..80 => self.settle(context).await,
-            80..85 => self.give_back(context).await,
-            85..95 => self.operate(context).await,
-            95..97 => self.change_task(context).await,
-            97 => self.restart(context).await,
+        match self.dice.u32(0..120) {
+            0..20 => self.submit(context).await,
+            20..47 => self.claim(context).await,
+            47..56 => self.start(context).await,
+            56..76 => self.settle(context).await,
+            76..81 => self.give_back(context).await,
+            81..90 => self.operate(context).await,
+            90..92 => self.change_task(context).await,
+            92 => self.restart(context).await,
+            93..103 => self.fire(context).await,
+            103..105 => self.replan(context).await,
+            105..108 => self.edit(context).await,
+            108..111 => self.switch(context).await,
+            111 => self.put_pool(context).await,
+            112 => self.keep_calendar(context).await,
+            113..115 => self.press(context).await,
             _ => self.compare_lists(context).await,
         }
     }
@@ -95,11 +113,13 @@ impl Pair<'_> {
             _ => keyed(id, &format!("k{}", of_id.u32(0..12)), unique),
         };
         NewJob {
-            task: task(if of_id.u32(0..4) == 0 { "other" } else { TASK }),
+            task: task(CODES[of_id.usize(0..CODES.len())]),
             priority: Priority::ALL[of_id.usize(0..Priority::ALL.len())],
             execute_time: at(of_id.i64(0..3_000)),
             pool: PoolName::stored(if of_id.bool() { "default" } else { "slow" }),
             claim: of_id.u32(0..5) == 0,
+            on_live: Self::some_on_live(&mut of_id),
+            concurrency_key: Self::some_key(&mut of_id),
             ..plain
         }
     }
@@ -109,7 +129,9 @@ impl Pair<'_> {
         if self.dice.bool() {
             rooms.push(PoolRoom { pool: PoolName::stored("slow"), jobs_max: self.dice.u32(1..4) });
         }
-        let request = ClaimRequest { owner: self.node, now: self.now, due_until: self.now, rooms };
+        let ahead_ms = if self.dice.bool() { 100 } else { 0 };
+        let due_until = self.now.plus_ms(ahead_ms);
+        let request = ClaimRequest { owner: self.node, now: self.now, due_until, rooms };
         let claimed = both!(self, context, |store| store.claim(request.clone()));
         self.claims.extend(claimed.jobs);
     }
@@ -143,12 +165,13 @@ impl Pair<'_> {
 
     fn decision(&mut self) -> Decision {
         let due = self.now.plus_ms(self.dice.i64(0..500));
-        let (attempt, next) = match self.dice.u32(0..8) {
+        let (attempt, next) = match self.dice.u32(0..9) {
             0 => (AttemptStatus::Failed, Next::Again { due, spends: Budget::Failure }),
             1 => (AttemptStatus::Skipped, Next::Again { due, spends: Budget::Nothing }),
             2 => (AttemptStatus::Failed, self.end(JobStatus::Failed, Some(DeadCause::RetriesSpent))),
             3 => (AttemptStatus::Timeout, self.end(JobStatus::Timeout, Some(DeadCause::TimedOut))),
             4 => (AttemptStatus::Cancelled, self.end(JobStatus::Cancelled, None)),
+            5 => (AttemptStatus::Skipped, self.end(JobStatus::Skipped, None)),
             _ => (AttemptStatus::Success, self.end(JobStatus::Success, None)),
         };
         let result = (attempt == AttemptStatus::Success).then(|| "r".repeat(self.dice.usize(0..1_200)));
@@ -171,44 +194,30 @@ impl Pair<'_> {
     }
 
     async fn operate(&mut self, context: &str) {
-        let id = JobId(self.dice.i64(1..self.next_id + 1));
+        let id = self.some_job();
         let Some(job) = both!(self, context, |store| store.job(id)) else { return };
         let operation = JobOperation::ALL[self.dice.usize(0..JobOperation::ALL.len())];
         let request = operate(&job, operation, self.now);
         both!(self, context, |store| store.operate(request.clone()));
     }
 
+    /// Tasks come and go.
     async fn change_task(&mut self, context: &str) {
-        let code = task(if self.dice.bool() { TASK } else { "other" });
+        let code = self.some_code();
         let (by, now) = ("ann".to_owned(), self.now);
-        match self.dice.u32(0..4) {
-            0 => {
-                let version = self.dice.i64(1..4);
-                drop(both!(self, context, |store| store.update_task(
+        let (new, next) = (self.some_definition(), Some(now).filter(|_| self.dice.bool()));
+        match self.dice.bool() {
+            true => drop(both!(self, context, |store| store.delete_task(code.clone(), None, by.clone(), now))),
+            false => {
+                drop(both!(self, context, |store| store.create_task(
                     code.clone(),
-                    version,
-                    definition(),
-                    crate::NextFireChange::Keep,
+                    new.clone(),
+                    TaskSwitch::Enabled,
+                    next,
                     by.clone(),
                     now
                 )));
             }
-            1 => drop(both!(self, context, |store| store.delete_task(code.clone(), None, by.clone(), now))),
-            2 => drop(both!(self, context, |store| store.create_task(
-                code.clone(),
-                definition(),
-                TaskSwitch::Enabled,
-                None,
-                by.clone(),
-                now
-            ))),
-            _ => drop(both!(self, context, |store| store.switch_task(
-                code.clone(),
-                TaskSwitch::Enabled,
-                None,
-                by.clone(),
-                now
-            ))),
         }
     }
 
@@ -251,7 +260,7 @@ impl Pair<'_> {
     }
 
     async fn compare_rows(&mut self, context: &str) {
-        for id in (1..self.next_id).map(JobId) {
+        for id in self.job_ids() {
             both!(self, context, |store| store.job(id));
             both!(self, context, |store| store.job_end(id));
             both!(self, context, |store| store.attempts_of_job(id, 1_000, None));

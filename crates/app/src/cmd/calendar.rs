@@ -1,0 +1,125 @@
+//! `mainspring calendar …`.
+
+use mainspring_model::calendar::{Day, day};
+use serde_json::{Map, Value, json};
+use toml::Table;
+
+use super::read_file;
+use crate::args::Format;
+use crate::args::calendar::{Calendar, Name};
+use crate::client::{Client, Query};
+use crate::failure::Failure;
+use crate::{print, task_file};
+
+pub(crate) async fn run(command: Calendar, client: &Client, format: Format) -> Result<(), Failure> {
+    match command {
+        Calendar::List => list(client, format).await,
+        Calendar::Show(Name { name }) => show(&client.get(&["calendars", &name], Query::new()).await?, format),
+        Calendar::Put { name, file, description } => {
+            let (place, text) = read_file(&file)?;
+            let mut body = days_of(&text).map_err(|why| Failure::refused(format!("{place}: {why}")))?;
+            if let Some(description) = description {
+                body.insert("description".to_owned(), description.into());
+            }
+            show(&client.put(&["calendars", &name], &body).await?, format)
+        }
+        Calendar::Delete(Name { name }) => {
+            let answer = client.delete(&["calendars", &name], Query::new()).await?;
+            match format {
+                Format::Json => print::json(&answer),
+                Format::Table => print::out(&format!("calendar {name} is deleted\n")),
+            }
+        }
+    }
+}
+
+async fn list(client: &Client, format: Format) -> Result<(), Failure> {
+    let mut answer = client.get(&["calendars"], Query::new()).await?;
+    if format == Format::Table {
+        for calendar in answer["items"].as_array_mut().into_iter().flatten() {
+            for field in ["excluded", "working"] {
+                calendar[field] = calendar[field].as_array().map_or(0, Vec::len).into();
+            }
+        }
+    }
+    print::list(format, &answer, &["name", "excluded", "working", "tasks", "description"])
+}
+
+fn show(calendar: &Value, format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        return print::json(calendar);
+    }
+    print::object(format, calendar, &["name", "description", "tasks"])?;
+    for (field, sign) in [("excluded", ""), ("working", "+")] {
+        let lines = ranges(&calendar[field]).into_iter().map(|range| format!("  {sign}{range}\n"));
+        let lines: String = lines.collect();
+        if !lines.is_empty() {
+            print::out(&format!("{field}\n{lines}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Days that follow each other in one word, as `put` takes them.
+fn ranges(days: &Value) -> Vec<String> {
+    let days = days.as_array().into_iter().flatten().filter_map(Value::as_str).filter_map(|text| day(text).ok());
+    let mut ranges: Vec<(Day, Day)> = Vec::new();
+    for day in days {
+        match ranges.last_mut() {
+            Some((_, last)) if last.tomorrow().is_ok_and(|next| next == day) => *last = day,
+            _ => ranges.push((day, day)),
+        }
+    }
+    let shown = |(first, last): (Day, Day)| if first == last { first.to_string() } else { format!("{first}/{last}") };
+    ranges.into_iter().map(shown).collect()
+}
+
+/// The body for the server, from JSON, TOML or plain lines.
+fn days_of(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
+    }
+    if text.lines().any(|line| line.split('#').next().unwrap_or_default().contains('=')) {
+        let table: Table =
+            toml::from_str(text).map_err(|error| format!("it is not TOML: {}", error.to_string().trim()))?;
+        return Ok(table.into_iter().map(|(name, value)| (name, task_file::json_of(value))).collect());
+    }
+    let (mut excluded, mut working) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        match line.strip_prefix('+') {
+            Some(day) => working.push(day.trim()),
+            None if line.is_empty() => {}
+            None => excluded.push(line),
+        }
+    }
+    match json!({ "excluded": excluded, "working": working }) {
+        Value::Object(body) => Ok(body),
+        _ => Ok(Map::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_read_from_lines_toml_and_json() {
+        let expect = json!({"excluded": ["2026-10-01", "2026-10-05/2026-10-07"], "working": ["2026-10-10"]});
+        for text in [
+            "# National days\n2026-10-01\n\n 2026-10-05/2026-10-07 # = a range\n+2026-10-10\n",
+            "excluded = [2026-10-01, '2026-10-05/2026-10-07']\nworking = ['2026-10-10']\n",
+            r#" {"excluded": ["2026-10-01", "2026-10-05/2026-10-07"], "working": ["2026-10-10"]}"#,
+        ] {
+            assert_eq!(days_of(text).map(Value::Object), Ok(expect.clone()), "{text}");
+        }
+        assert!(days_of("excluded = [").is_err() && days_of("{").is_err());
+    }
+
+    #[test]
+    fn days_in_a_row_are_one_range() {
+        let days = json!(["2026-02-27", "2026-02-28", "2026-03-01", "2026-03-03"]);
+        assert_eq!(ranges(&days), ["2026-02-27/2026-03-01", "2026-03-03"]);
+        assert_eq!(ranges(&Value::Null), [""; 0]);
+    }
+}

@@ -1,0 +1,62 @@
+//! What was said of a task, as the body that the server reads. The server knows the defaults.
+
+use serde_json::{Map, Value};
+
+use super::to_value;
+use crate::args::task::{Number, TaskFields};
+use crate::failure::Failure;
+
+pub(super) fn body(said: TaskFields) -> Result<Map<String, Value>, Failure> {
+    let has_schedule = [&said.cron, &said.every].into_iter().flatten().any(|text| !text.is_empty());
+    let kind = said.kind.or_else(|| has_schedule.then(|| "cron".to_owned()));
+    let param = match said.param.as_deref() {
+        Some("") => Some(Value::Null),
+        param => param.map(to_value).transpose()?,
+    };
+    // One empty tag takes all of them away.
+    let tags = (!said.tags.is_empty()).then(|| match said.tags.as_slice() {
+        [only] if only.is_empty() => Value::Null,
+        tags => tags.into(),
+    });
+    let all = [
+        ("name", text(said.name)),
+        ("type", text(kind)),
+        ("cronExpression", text(said.cron)),
+        ("timeZone", text(said.tz)),
+        ("every", text(said.every)),
+        ("everyRhythm", text(said.rhythm)),
+        ("startAt", text(said.start_at)),
+        ("endAt", text(said.end_at)),
+        ("calendar", text(said.calendar)),
+        ("overlap", text(said.overlap)),
+        ("misfire", text(said.misfire)),
+        ("misfireGraceSeconds", number(said.misfire_grace)),
+        ("maxCatchup", number(said.max_catchup)),
+        ("startDeadlineSeconds", number(said.start_deadline)),
+        ("maxRunning", number(said.max_running)),
+        ("rateLimit", text(said.rate_limit)),
+        ("concurrencyKey", text(said.concurrency_key)),
+        ("param", param),
+        ("timeoutSeconds", number(said.timeout_seconds)),
+        ("failStrategy", text(said.fail_strategy)),
+        ("retryCount", number(said.retry_count)),
+        ("retryBase", text(said.retry_base)),
+        ("retryCap", text(said.retry_cap)),
+        ("pool", text(said.pool)),
+        ("priority", text(said.priority)),
+        ("onLost", text(said.on_lost)),
+        ("owner", text(said.owner)),
+        ("tags", tags),
+        ("description", text(said.description)),
+    ];
+    Ok(all.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))).collect())
+}
+
+/// Nothing between the quotes: back to the default.
+fn text(said: Option<String>) -> Option<Value> {
+    said.map(|text| if text.is_empty() { Value::Null } else { text.into() })
+}
+
+fn number(said: Option<Number>) -> Option<Value> {
+    said.map(|Number(number)| number.map_or(Value::Null, Value::from))
+}
