@@ -24,6 +24,9 @@ pub(crate) struct Schedules {
     pub(crate) backfills: BTreeMap<TaskCode, u64>,
     /// Small steps back of the wall clock since the node started: so long a task may be silent.
     pub(crate) silent_ms: i64,
+    /// Missed times, from the first to the last, of which the last had fired before its clock went back: no job is made
+    /// for them, and no record.
+    pub(crate) overtaken: Vec<(TaskCode, Timestamp, Timestamp)>,
     pub(crate) completed: BTreeMap<TaskCode, u64>,
     pub(crate) stopped: BTreeMap<TaskCode, u64>,
 }

@@ -60,8 +60,10 @@ impl Desk<'_> {
                     broken.push(("LANE", format!("job {} of a task without limits is {}", job.id, entry.state)));
                 }
                 QueueState::Limited => drop(limited.insert(lane)),
-                QueueState::Queued | QueueState::Claimed | QueueState::Started => drop(moving.insert(lane)),
-                QueueState::Throttled | QueueState::Parked => {}
+                QueueState::Queued | QueueState::Claimed | QueueState::Started | QueueState::Throttled => {
+                    moving.insert(lane);
+                }
+                QueueState::Parked => {}
             }
         }
         for (code, key) in limited.difference(&moving) {

@@ -78,8 +78,13 @@ impl Desk<'_> {
                     continue;
                 };
                 let times = oracle.between(span.from.plus_ms(1), end);
-                let has_record =
-                    |time: &Timestamp| records.iter().any(|fires| fires.first <= *time && *time <= fires.last);
+                let overtaken = self.ghost.schedules.overtaken.iter().filter(|(task, _, _)| task == code);
+                let overtaken: Vec<_> = overtaken.map(|(_, first, last)| (*first, *last)).collect();
+                let within = |time: &Timestamp, first: Timestamp, last: Timestamp| first <= *time && *time <= last;
+                let has_record = |time: &Timestamp| {
+                    records.iter().any(|fires| within(time, fires.first, fires.last))
+                        || overtaken.iter().any(|(first, last)| within(time, *first, *last))
+                };
                 if let Some(time) = times.iter().find(|time| !has_record(time)) {
                     let span = (span.from, until);
                     broken.push(("INV-14", format!("fire time {time} of {code} has no record, enabled {span:?}")));

@@ -92,7 +92,10 @@ impl Desk<'_> {
         let key = (job.task.clone(), fires.last);
         let first = self.ghost.schedules.fired.get(&key).copied();
         match (end, first) {
-            (FireEnd::Duplicate, Some(_)) => return self.must_be_absent(job.id),
+            (FireEnd::Duplicate, Some(_)) => {
+                self.ghost.schedules.overtaken.push((job.task.clone(), fires.first, fires.last));
+                return self.must_be_absent(job.id);
+            }
             (FireEnd::Duplicate, None) => {
                 let detail = format!("{} was told that {} has its record, it has none", job.task, fires.last);
                 return self.violate("INV-14", detail);

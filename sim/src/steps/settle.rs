@@ -168,14 +168,16 @@ impl Desk<'_> {
         }
     }
 
-    /// A fired job is skipped only past its start deadline, and only when none of its bodies has begun.
+    /// A fired job is skipped only past its start deadline, and only when no begin of it was ever written down: a body
+    /// that nobody knows of may have begun on a node that died.
     fn check_expired(&mut self, settlement: &Settlement) {
         let Held { id, fence } = settlement.held;
         let Some(job) = self.job(id) else { return };
         let deadline = self.ghost.tasks.get(&job.task).and_then(|task| task.definition.start_deadline_seconds);
         let waited_ms = settlement.start_time.ms_since(job.created);
         let is_due = deadline.is_none_or(|seconds| waited_ms > i64::from(seconds) * 1_000);
-        if job.fires.is_none() || !job.bodies.is_empty() || !is_due {
+        let has_begun = job.bodies.contains_key(&fence) || settlement.attempt > 1;
+        if job.fires.is_none() || has_begun || !is_due {
             let detail = format!("{id}-{fence} is skipped as expired after {waited_ms} ms, {deadline:?} s are allowed");
             self.violate("POLICY", detail);
         }
