@@ -125,6 +125,14 @@ pub(crate) struct GhostClaim {
     pub(crate) owner: Incarnation,
     pub(crate) since_ms: u64,
     pub(crate) start_written: bool,
+    /// When it may begin, where that is later than the job is due.
+    pub(crate) due: Timestamp,
+}
+
+impl GhostClaim {
+    pub(crate) fn new(fence: Fence, owner: Incarnation, since_ms: u64) -> GhostClaim {
+        GhostClaim { fence, owner, since_ms, start_written: false, due: Timestamp::default() }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -250,9 +258,6 @@ impl Ghost {
         let places = pool.queue_capacity + limits::urgent_places(pool.queue_capacity);
         ceiling.capacity = ceiling.capacity.max(places);
         ceiling.callers_run |= pool.when_full == WhenFull::CallerRuns;
-        if let Some(rate) = pool.rate_limit {
-            self.pool_rates.insert(pool.name.clone(), rate);
-        }
     }
 
     pub(crate) fn live_jobs(&self) -> usize {

@@ -154,7 +154,7 @@ fn begins_under_claim(ghost: &Ghost, world: &World, id: JobId, fence: Fence) -> 
     let Some(claim) = job.claim.filter(|claim| claim.fence == fence) else { return broken };
     let definition = ghost.tasks.get(&job.task).map(|task| &task.definition);
     let (earliest, latest) = world.clock.wall_range(claim.since_ms, world.clock.elapsed_ms());
-    let due = job.image.due().unwrap_or_default();
+    let due = job.image.due().unwrap_or_default().max(claim.due);
     if due > latest {
         broken.push(("INV-16", format!("a body of {id}-{fence} begins at {latest:?}, it is due {due:?}")));
     }

@@ -3,7 +3,7 @@
 //! INV-18 a claim tells the true budgets.
 
 use mainspring_model::job::QueueEntry;
-use mainspring_model::{JobId, QueueState, TaskCode, Timestamp};
+use mainspring_model::{JobId, PoolName, QueueState, TaskCode, Timestamp};
 use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held};
 
 use super::{Answer, Desk, at_once, claimed as claimed_entry, queued};
@@ -46,7 +46,9 @@ impl Desk<'_> {
             self.violate("INV-5", detail);
         }
         let due = before.due().unwrap_or_default();
-        if claim.due > request.due_until || claim.due != due {
+        // A rate can make it later.
+        let is_rated = self.is_rated(&claim.task, &claim.pool);
+        if claim.due > request.due_until || claim.due < due || (claim.due > due && !is_rated) {
             let detail = format!("job {id} is due {due:?}, claimed with {:?} until {:?}", claim.due, request.due_until);
             self.violate("INV-16", detail);
         }
@@ -60,7 +62,7 @@ impl Desk<'_> {
         let since_ms = self.now_ms();
         if let Some(job) = self.ghost.jobs.get_mut(&id) {
             job.newest_fence = claim.fence;
-            job.claim = Some(GhostClaim { fence: claim.fence, owner: request.owner, since_ms, start_written: false });
+            job.claim = Some(GhostClaim { due: claim.due, ..GhostClaim::new(claim.fence, request.owner, since_ms) });
         }
         self.judge("claim", id, expected);
         self.handed_out(id, claim.fence, claim.due.max(request.now));
@@ -93,6 +95,11 @@ impl Desk<'_> {
             }
         }
         Ok(())
+    }
+
+    fn is_rated(&self, code: &TaskCode, pool: &PoolName) -> bool {
+        let task = self.ghost.tasks.get(code);
+        task.is_some_and(|task| task.definition.rate_limit.is_some()) || self.ghost.pool_rates.contains_key(pool)
     }
 
     fn is_limited(&self, code: &TaskCode) -> bool {

@@ -114,7 +114,7 @@ impl Desk<'_> {
         let image = Image { status: JobStatus::Pending, retry_count: 0, lost_count: 0, attempts: 0, fence, queue };
         // Due from its creation on, whatever the wall clock has done since: a caller may run it at once.
         let since_ms = if job.execute_time <= job.create_time { 0 } else { self.now_ms() };
-        let claim = claimed.then_some(GhostClaim { fence, owner, since_ms, start_written: false });
+        let claim = claimed.then_some(GhostClaim::new(fence, owner, since_ms));
         self.check_key(job, definition.as_ref());
         let known = GhostJob { claim, newest_fence: fence, ..ghost_job(job, image.clone(), self.now_ms()) };
         self.ghost.jobs.insert(job.id, known);

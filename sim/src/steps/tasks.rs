@@ -238,6 +238,9 @@ impl Desk<'_> {
 
     pub(crate) fn put_pool(&mut self, pool: PoolSettings, by: String, now: Timestamp) -> Answer<()> {
         self.ghost.allow(&pool);
+        if let Some(rate) = pool.rate_limit {
+            self.ghost.pool_rates.insert(pool.name.clone(), rate);
+        }
         self.event(format_args!("sets pool {} to {} slots, paused: {}", pool.name, pool.concurrency, pool.paused));
         let answer = at_once(self.world.store.put_pool(pool, by, now));
         self.sound("put_pool", answer)
