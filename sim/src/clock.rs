@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use crate::link::Link;
 use crate::locked;
 
-const WALL_AT_START: Timestamp = Timestamp::from_ms(1_790_000_000_000);
+/// Forty seconds before midnight: calendars matter.
+pub(crate) const WALL_AT_START: Timestamp = Timestamp::from_ms(1_790_035_160_000);
 
 /// The machine's clock: the database and the node share it.
 #[derive(Debug)]

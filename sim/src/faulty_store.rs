@@ -1,16 +1,20 @@
 //! The store as a node sees it through its link: late, refusing, losing replies, stalled, and silent when the node is
 //! dead. Between the way there and the way back the call is done and checked in one step (`steps`).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use mainspring_model::time::Clock;
-use mainspring_model::{Attempt, AttemptId, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp};
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{
+    Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
+};
 use mainspring_store::{
-    ClaimRequest, Claimed, DeadJob, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode,
-    NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Settled, Settlement, Started, Store,
-    StoreError, StoreInfo, Submitted, TaskChange, Trouble, Violation,
+    ClaimRequest, Claimed, DeadJob, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs,
+    NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press,
+    Pressed, Replan, Settled, Settlement, Started, Store, StoreError, StoreInfo, Submitted, TaskChange, Trouble,
+    Violation,
 };
 
 use crate::link::Link;
@@ -19,74 +23,6 @@ use crate::steps::{Desk, at_once};
 use crate::world::World;
 
 type Answer<T> = Result<T, StoreError>;
-
-/// How the store fails at present, for whoever calls.
-#[derive(Debug)]
-pub(crate) struct Weather {
-    dice: Mutex<fastrand::Rng>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct State {
-    calm: bool,
-    /// Calls that are refused, and replies that are lost, of a thousand.
-    fault_per_mille: u32,
-    /// Until then, in milliseconds of the run, every call is refused.
-    outage_until_ms: u64,
-    /// Until then no call comes through.
-    stall_until_ms: u64,
-    /// Until then calls take ten times as long.
-    slow_until_ms: u64,
-}
-
-const WAY_MS_MAX: u64 = 30;
-const CALM_WAY_MS_MAX: u64 = 2;
-
-impl Weather {
-    pub(crate) fn new(dice: fastrand::Rng, fault_per_mille: u32) -> Weather {
-        let state = State { calm: false, fault_per_mille, outage_until_ms: 0, stall_until_ms: 0, slow_until_ms: 0 };
-        Weather { dice: Mutex::new(dice), state: Mutex::new(state) }
-    }
-
-    pub(crate) fn calm_down(&self) {
-        let mut state = locked(&self.state);
-        *state = State { calm: true, outage_until_ms: 0, stall_until_ms: 0, slow_until_ms: 0, ..*state };
-    }
-
-    pub(crate) fn is_calm(&self) -> bool {
-        locked(&self.state).calm
-    }
-
-    pub(crate) fn outage_until(&self, ms: u64) {
-        locked(&self.state).outage_until_ms = ms;
-    }
-
-    pub(crate) fn stall_until(&self, ms: u64) {
-        locked(&self.state).stall_until_ms = ms;
-    }
-
-    pub(crate) fn slow_until(&self, ms: u64) {
-        locked(&self.state).slow_until_ms = ms;
-    }
-
-    fn is_unlucky(&self, now_ms: u64) -> bool {
-        let state = *locked(&self.state);
-        let refused = now_ms < state.outage_until_ms;
-        !state.calm && (refused || locked(&self.dice).u32(0..1_000) < state.fault_per_mille)
-    }
-
-    fn way(&self, now_ms: u64) -> Duration {
-        let state = *locked(&self.state);
-        let max = if state.calm { CALM_WAY_MS_MAX } else { WAY_MS_MAX };
-        let ms = locked(&self.dice).u64(1..=max);
-        Duration::from_millis(if now_ms < state.slow_until_ms { ms * 10 } else { ms })
-    }
-
-    fn stalled_until(&self) -> u64 {
-        locked(&self.state).stall_until_ms
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
@@ -184,6 +120,14 @@ impl Store for FaultyStore {
         self.world.planted.retell(answer)
     }
 
+    async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Answer<Vec<Fired>> {
+        self.call("fire", move |desk| desk.fire(owner, &fires, now)).await
+    }
+
+    async fn replan(&self, replans: Vec<Replan>, now: Timestamp) -> Answer<Vec<bool>> {
+        self.call("replan", move |desk| desk.replan(&replans, now)).await
+    }
+
     async fn claim(&self, request: ClaimRequest) -> Answer<Claimed> {
         let answer = self.call("claim", move |desk| desk.claim(request)).await;
         self.world.planted.retell_claim(answer)
@@ -226,10 +170,22 @@ impl Store for FaultyStore {
         &self,
         code: TaskCode,
         definition: TaskDefinition,
+        switch: TaskSwitch,
+        next_fire: Option<Timestamp>,
         by: String,
         now: Timestamp,
     ) -> Answer<TaskChange> {
-        self.call("create_task", move |desk| desk.create_task(code, definition, by, now)).await
+        self.call("create_task", move |desk| desk.create_task(code, definition, switch, next_fire, by, now)).await
+    }
+
+    async fn declare_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Answer<TaskChange> {
+        self.call("declare_task", move |desk| desk.declare_task(code, definition, next_fire, now)).await
     }
 
     async fn update_task(
@@ -237,14 +193,22 @@ impl Store for FaultyStore {
         code: TaskCode,
         version: i64,
         definition: TaskDefinition,
+        next_fire: NextFireChange,
         by: String,
         now: Timestamp,
     ) -> Answer<TaskChange> {
-        self.call("update_task", move |desk| desk.update_task(code, version, definition, by, now)).await
+        self.call("update_task", move |desk| desk.update_task(code, version, definition, next_fire, by, now)).await
     }
 
-    async fn switch_task(&self, code: TaskCode, enabled: bool, by: String, now: Timestamp) -> Answer<TaskChange> {
-        self.call("switch_task", move |desk| desk.switch_task(code, enabled, by, now)).await
+    async fn switch_task(
+        &self,
+        code: TaskCode,
+        to: TaskSwitch,
+        next_fire: Option<Timestamp>,
+        by: String,
+        now: Timestamp,
+    ) -> Answer<TaskChange> {
+        self.call("switch_task", move |desk| desk.switch_task(code, to, next_fire, by, now)).await
     }
 
     async fn delete_task(
@@ -254,7 +218,27 @@ impl Store for FaultyStore {
         by: String,
         now: Timestamp,
     ) -> Answer<TaskChange> {
-        self.read("delete_task", self.store().delete_task(code, version, by, now)).await
+        self.call("delete_task", move |desk| desk.delete_task(code, version, by, now)).await
+    }
+
+    async fn calendars(&self) -> Answer<Vec<Calendar>> {
+        self.read("calendars", self.store().calendars()).await
+    }
+
+    async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Answer<()> {
+        self.call("put_calendar", move |desk| desk.put_calendar(calendar, by, now)).await
+    }
+
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Answer<bool> {
+        self.read("delete_calendar", self.store().delete_calendar(name, by, now)).await
+    }
+
+    async fn press(&self, press: Press) -> Answer<Pressed> {
+        self.read("press", self.store().press(press)).await
+    }
+
+    async fn answer_press(&self, request_id: String, answer: Option<String>) -> Answer<()> {
+        self.read("answer_press", self.store().answer_press(request_id, answer)).await
     }
 
     async fn pools(&self) -> Answer<Vec<PoolSettings>> {

@@ -1,16 +1,17 @@
 //! What must be true, kept outside of the product: every job with its claims and bodies, who owns which key, what was
 //! answered to whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mainspring_model::job::QueueEntry;
+use mainspring_model::job::{Fires, QueueEntry};
 use mainspring_model::operations::JobOperation;
 use mainspring_model::{
-    AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, TaskCode, TaskDefinition, Timestamp,
-    Unique, limits,
+    AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, QueueState, RateLimit, TaskCode,
+    TaskDefinition, Timestamp, Trigger, Unique, limits,
 };
 use mainspring_store::{Held, PoolSettings, WhenFull};
 
+use crate::ghost_schedule::Schedules;
 use crate::trace::Trace;
 
 /// A broken promise, named as in the list of invariants.
@@ -28,12 +29,14 @@ pub(crate) struct Ghost {
     pub(crate) jobs: BTreeMap<JobId, GhostJob>,
     pub(crate) keys: BTreeMap<(TaskCode, BizId), JobId>,
     pub(crate) tasks: BTreeMap<TaskCode, GhostTask>,
+    pub(crate) schedules: Schedules,
     /// Whether the incarnation is live.
     pub(crate) nodes: BTreeMap<Incarnation, bool>,
     /// By the number of the wish in the workload.
     pub(crate) wishes: BTreeMap<u32, Wish>,
     pub(crate) acks: Vec<Ack>,
     pub(crate) ceilings: BTreeMap<PoolName, Ceiling>,
+    pub(crate) pool_rates: BTreeMap<PoolName, RateLimit>,
     /// Bodies by node and pool.
     pub(crate) running: BTreeMap<(u32, PoolName), u32>,
     pub(crate) violations: Vec<Violation>,
@@ -56,12 +59,17 @@ pub(crate) struct Counts {
     pub(crate) repeated_bodies: u64,
     pub(crate) lost: u64,
     pub(crate) late_settlements: u64,
+    pub(crate) fires: u64,
+    pub(crate) skipped_fires: u64,
+    pub(crate) replans: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GhostTask {
     pub(crate) enabled: bool,
     pub(crate) definition: TaskDefinition,
+    pub(crate) version: i64,
+    pub(crate) next: Option<Timestamp>,
 }
 
 /// The most that a pool may hold and run, whatever its settings were since.
@@ -76,6 +84,7 @@ pub(crate) struct Ceiling {
 #[derive(Debug)]
 pub(crate) struct GhostJob {
     pub(crate) image: Image,
+    pub(crate) stored_ms: u64,
     pub(crate) task: TaskCode,
     pub(crate) pool: PoolName,
     pub(crate) biz_id: Option<BizId>,
@@ -87,6 +96,17 @@ pub(crate) struct GhostJob {
     pub(crate) newest_fence: Fence,
     /// It was in the memory of a node that died, and has not been settled since.
     pub(crate) suspect: bool,
+    pub(crate) trigger: Trigger,
+    pub(crate) fires: Option<Fires>,
+    pub(crate) created: Timestamp,
+    /// By what the limits of its task count it.
+    pub(crate) key: String,
+    /// One of those that catch up, one after another.
+    pub(crate) serial: bool,
+    /// How many bodies its lane allowed when it was claimed.
+    pub(crate) limits: BTreeMap<Fence, Option<u32>>,
+    /// Claims that somebody took away: their bodies may run on for a while.
+    pub(crate) revoked: BTreeSet<Fence>,
     /// Accepted settlements.
     pub(crate) settled: BTreeMap<Fence, AttemptStatus>,
     /// When a settlement was first sent.
@@ -105,10 +125,19 @@ pub(crate) struct GhostClaim {
     pub(crate) owner: Incarnation,
     pub(crate) since_ms: u64,
     pub(crate) start_written: bool,
+    /// When it may begin, where that is later than the job is due.
+    pub(crate) due: Timestamp,
+}
+
+impl GhostClaim {
+    pub(crate) fn new(fence: Fence, owner: Incarnation, since_ms: u64) -> GhostClaim {
+        GhostClaim { fence, owner, since_ms, start_written: false, due: Timestamp::default() }
+    }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
+    pub(crate) node: u32,
     pub(crate) began_ms: u64,
     pub(crate) ended_ms: Option<u64>,
     pub(crate) said_done: bool,
@@ -134,12 +163,20 @@ impl Image {
             lost_count: job.lost_count,
             attempts: job.attempts,
             fence: job.fence,
-            queue: job.queue,
+            queue: job.queue.map(as_waiting),
         }
     }
 
     pub(crate) fn due(&self) -> Option<Timestamp> {
         self.queue.map(|entry| entry.due)
+    }
+}
+
+/// What a job waits for in the store is checked where it is handed out, and by its end.
+fn as_waiting(entry: QueueEntry) -> QueueEntry {
+    match entry.state {
+        QueueState::Limited | QueueState::Throttled => QueueEntry { state: QueueState::Queued, ..entry },
+        _ => entry,
     }
 }
 
@@ -178,10 +215,12 @@ impl Ghost {
             jobs: BTreeMap::new(),
             keys: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            schedules: Schedules::default(),
             nodes: BTreeMap::new(),
             wishes: BTreeMap::new(),
             acks: Vec::new(),
             ceilings: BTreeMap::new(),
+            pool_rates: BTreeMap::new(),
             running: BTreeMap::new(),
             violations: Vec::new(),
             trace,

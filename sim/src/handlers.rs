@@ -1,5 +1,5 @@
 //! Bodies: they do what the workload says, and write into the ghost while their node lives. INV-11 one body per claim,
-//! INV-16 never early, INV-18 a job under suspicion has its start written first, INV-4 no more bodies than slots.
+//! INV-16 never early, INV-20 no more bodies of a lane than it allows, INV-18 a job under suspicion has its start written first, INV-4 no more bodies than slots.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use mainspring_engine::{Context, Handler};
 use mainspring_model::decide::{Care, care};
 use mainspring_model::task::OnLost;
 use mainspring_model::time::Clock;
-use mainspring_model::{Fence, JobId, PoolName, Verdict, Wait};
+use mainspring_model::{Fence, JobId, PoolName, Trigger, Verdict, Wait};
 
 use crate::clock::NodeClock;
-use crate::ghost::Body;
+use crate::ghost::{Body, Ghost};
 use crate::link::Link;
 use crate::locked;
 use crate::workload::Act;
@@ -29,7 +29,7 @@ impl Handler for ActHandler {
     async fn handle(&self, context: Context) -> Verdict {
         let (id, fence) = (context.job_id(), context.fence());
         let wish = crate::workload::wish_in(context.payload());
-        let act = self.world.act(wish, context.attempt());
+        let act = self.world.act(wish, id, context.attempt());
         let Some(_presence) = Presence::enter(self, id, fence) else { return Verdict::Cancelled };
         let after = |ms| self.clock.sleep(Duration::from_millis(ms));
         match act {
@@ -126,28 +126,15 @@ impl Presence {
         }
         let repeated = !job.bodies.is_empty();
         let (began_ms, ended_ms, said_done, not_before_ms) = (now_ms, None, false, None);
-        job.bodies.insert(fence, Body { began_ms, ended_ms, said_done, not_before_ms });
+        let node = link.number;
+        job.bodies.insert(fence, Body { node, began_ms, ended_ms, said_done, not_before_ms });
         let pool = job.pool.clone();
-        // A claim that a person has ended meanwhile may still begin: the node does not know it yet.
-        if let Some(claim) = job.claim.filter(|claim| claim.fence == fence) {
-            let due = job.image.due().unwrap_or_default();
-            let (_, latest) = world.clock.wall_range(claim.since_ms, now_ms);
-            if due > latest {
-                broken.push(("INV-16", format!("a body of {id}-{fence} begins at {latest:?}, it is due {due:?}")));
-            }
-            let careful = (job.image.lost_count, job.suspect, job.task.clone());
-            let on_lost = ghost.tasks.get(&careful.2).map_or(OnLost::Rerun, |task| task.definition.on_lost);
-            if care(careful.0, careful.1, on_lost) != Care::Normal && !claim.start_written {
-                broken.push((
-                    "INV-18",
-                    format!("a body of {id}-{fence} under suspicion begins before its start is written"),
-                ));
-            }
-        }
+        broken.extend(begins_under_claim(&ghost, world, id, fence));
         ghost.counts.repeated_bodies += u64::from(repeated);
         let running = ghost.running.entry((link.number, pool.clone())).or_default();
         *running += 1;
         let running = *running;
+        broken.extend(ghost.lane_of_body(id, fence, link.number));
         let ceiling = ghost.ceilings.get(&pool).copied().unwrap_or_default();
         if running > ceiling.concurrency && !ceiling.callers_run {
             broken.push(("INV-4", format!("{running} bodies run in pool {pool} with {} slots", ceiling.concurrency)));
@@ -158,6 +145,31 @@ impl Presence {
         drop(ghost);
         Some(Presence { world: world.clone(), link: link.clone(), id, fence, pool })
     }
+}
+
+/// A claim that a person has ended meanwhile may still begin: the node does not know it yet.
+fn begins_under_claim(ghost: &Ghost, world: &World, id: JobId, fence: Fence) -> Vec<(&'static str, String)> {
+    let mut broken = Vec::new();
+    let Some(job) = ghost.jobs.get(&id) else { return broken };
+    let Some(claim) = job.claim.filter(|claim| claim.fence == fence) else { return broken };
+    let definition = ghost.tasks.get(&job.task).map(|task| &task.definition);
+    let (earliest, latest) = world.clock.wall_range(claim.since_ms, world.clock.elapsed_ms());
+    let due = job.image.due().unwrap_or_default().max(claim.due);
+    if due > latest {
+        broken.push(("INV-16", format!("a body of {id}-{fence} begins at {latest:?}, it is due {due:?}")));
+    }
+    let on_lost = definition.map_or(OnLost::Rerun, |definition| definition.on_lost);
+    if care(job.image.lost_count, job.suspect, on_lost) != Care::Normal && !claim.start_written {
+        let detail = format!("a body of {id}-{fence} under suspicion begins before its start is written");
+        broken.push(("INV-18", detail));
+    }
+    let is_fired = matches!(job.trigger, Trigger::Cron | Trigger::Misfire) && job.image.attempts == 0;
+    let deadline = definition.and_then(|definition| definition.start_deadline_seconds).filter(|_| is_fired);
+    let waited_ms = earliest.ms_since(job.created);
+    if deadline.is_some_and(|seconds| waited_ms > i64::from(seconds) * 1_000) {
+        broken.push(("POLICY", format!("a body of {id}-{fence} begins {waited_ms} ms after its fire")));
+    }
+    broken
 }
 
 impl Drop for Presence {

@@ -11,17 +11,23 @@
 
 mod clients;
 mod clock;
+mod crons;
 mod faulty_store;
 mod ghost;
+mod ghost_schedule;
 mod handlers;
 mod link;
 mod nemesis;
 mod node;
+mod oracle;
 mod people;
+mod planners;
 pub mod planted;
+mod probes;
 mod steps;
 mod trace;
 mod watched;
+mod weather;
 mod workload;
 pub mod world;
 

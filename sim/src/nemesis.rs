@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::limits;
 use mainspring_model::time::Clock;
 
 use crate::locked;
@@ -28,8 +29,9 @@ impl Temper {
     }
 }
 
-/// The wall clock strays no further than this from where it began.
+/// The wall clock strays no further than this from where it began; sometimes so far that going back is another matter.
 const WALL_OFFSET_MS_MAX: i64 = 20_000;
+const WALL_FAR_MS_MAX: i64 = 90_000;
 
 pub(crate) async fn harm(world: Arc<World>, temper: Temper) {
     while world.clock.elapsed_ms() < world.workload.safety_ms {
@@ -57,9 +59,9 @@ pub(crate) async fn harm(world: Arc<World>, temper: Temper) {
                 world.event(&format!("the store is slow until {until_ms}"));
                 world.weather.slow_until(until_ms);
             }
-            5 if temper.clock_steps => step_clock(&world),
+            5 | 7 if temper.clock_steps => step_clock(&world),
             6 => stop(&world),
-            7..12 => {}
+            5 | 7..12 => {}
             _ => crash(&world),
         }
     }
@@ -97,9 +99,12 @@ async fn pause(world: &World) {
 }
 
 fn step_clock(world: &World) {
-    let aim_ms = world.dice(|dice| dice.i64(-WALL_OFFSET_MS_MAX..=WALL_OFFSET_MS_MAX));
+    let max_ms = if world.dice(|dice| dice.u32(..2)) == 0 { WALL_FAR_MS_MAX } else { WALL_OFFSET_MS_MAX };
+    let aim_ms = world.dice(|dice| dice.i64(-max_ms..=max_ms));
     let by_ms = aim_ms - world.clock.offset_ms();
     world.clock.step(by_ms);
     world.event(&format!("the wall clock steps by {by_ms} ms"));
-    locked(&world.ghost).counts.clock_steps += 1;
+    let mut ghost = locked(&world.ghost);
+    ghost.counts.clock_steps += 1;
+    ghost.schedules.silent_ms += (-by_ms).clamp(0, limits::CLOCK_BACK_MS + limits::CLOCK_JUMP_MS);
 }

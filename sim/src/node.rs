@@ -44,11 +44,15 @@ pub(crate) async fn keep_running(world: Arc<World>) {
 }
 
 async fn life(world: &Arc<World>, link: &Arc<Link>, number: u32) {
-    let complete = world.weather.is_calm() || world.dice(|dice| dice.u32(..3)) > 0;
+    let calm = world.weather.is_calm();
+    let complete = calm || world.dice(|dice| dice.u32(..3)) > 0;
     let engine = match start(world, link, complete).await {
         Ok(engine) => engine,
         Err(error) => {
             world.event(&format!("node {number} does not start: {error}"));
+            if calm {
+                world.violate("LIV-3", format!("node {number} does not start: {error}"));
+            }
             return;
         }
     };
@@ -101,7 +105,7 @@ async fn start(world: &Arc<World>, link: &Arc<Link>, complete: bool) -> Result<E
         locked(&world.ghost).allow(pool);
         builder = builder.pool(pool.clone());
     }
-    for (code, definition) in &world.workload.tasks {
+    for (code, definition) in world.workload.declared() {
         builder = builder.declare(code.clone(), definition.clone());
     }
     builder.start().await

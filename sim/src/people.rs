@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_engine::Error;
 use mainspring_model::operations::JobOperation;
+use mainspring_model::task::{Overlap, TaskKind, TaskSwitch};
 use mainspring_model::time::Clock;
 use mainspring_model::{JobId, TaskCode};
 use mainspring_store::PoolSettings;
 
-use crate::locked;
 use crate::node::Running;
-use crate::workload::QUIET_POOL;
+use crate::workload::{PROBE_TASKS, QUIET_POOL, draw_limits};
 use crate::world::World;
+use crate::{crons, locked, planners};
 
-const BY: &str = "ann";
+pub(crate) const BY: &str = "ann";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) async fn intervene(world: Arc<World>) {
@@ -35,13 +37,17 @@ pub(crate) async fn intervene(world: Arc<World>) {
 }
 
 async fn act(world: &Arc<World>, running: &Running) {
-    match world.dice(|dice| dice.u32(..20)) {
+    match world.dice(|dice| dice.u32(..30)) {
         0..=9 => operate(world, running).await,
-        10..=11 => switch(world, running).await,
-        12..=13 => set_pool(world, running).await,
-        14 => edit(world, running).await,
-        15..=17 => look(world, running).await,
-        _ => wait_for(world, running).await,
+        10..=12 => switch(world, running).await,
+        13..=14 => set_pool(world, running).await,
+        15..=17 => edit(world, running).await,
+        18..=20 => look(world, running).await,
+        21..=22 => wait_for(world, running).await,
+        23..=24 => planners::trigger(world, running).await,
+        25..=26 => planners::backfill(world, running).await,
+        27 => planners::set_calendar(world, running).await,
+        _ => planners::make_or_delete(world, running).await,
     }
 }
 
@@ -58,18 +64,22 @@ async fn operate(world: &World, running: &Running) {
     drop(running.engine.operate(id, operation, BY).await);
 }
 
+/// Any of them, but those for probes.
 fn some_task(world: &World) -> TaskCode {
-    let tasks = &world.workload.tasks;
-    // The probe is last and left alone.
-    tasks[world.dice(|dice| dice.usize(..tasks.len() - 1))].0.clone()
+    let (tasks, crons) = (&world.workload.tasks, &world.workload.crons);
+    let ordinary = tasks.len() - PROBE_TASKS;
+    match world.dice(|dice| dice.usize(..ordinary + 2 * crons.len())) {
+        at if at < ordinary => tasks[at].0.clone(),
+        at => crons[(at - ordinary) % crons.len()].task.0.clone(),
+    }
 }
 
 async fn switch(world: &World, running: &Running) {
     let code = some_task(world);
-    drop(running.engine.switch_task(&code, false, BY).await);
+    drop(running.engine.switch_task(&code, TaskSwitch::Disabled, BY).await);
     let pause_ms = world.dice(|dice| dice.u64(200..4_000));
     world.clock.sleep(Duration::from_millis(pause_ms)).await;
-    drop(running.engine.switch_task(&code, true, BY).await);
+    drop(running.engine.switch_task(&code, TaskSwitch::Enabled, BY).await);
 }
 
 async fn set_pool(world: &World, running: &Running) {
@@ -93,8 +103,26 @@ async fn set_pool(world: &World, running: &Running) {
 async fn edit(world: &World, running: &Running) {
     let Ok(task) = running.engine.task(&some_task(world)).await else { return };
     let mut definition = task.definition.clone();
-    definition.timeout_seconds = world.dice(|dice| dice.u32(1..5));
-    definition.description = Some("edited".to_owned());
+    world.dice(|dice| match dice.u32(..4) {
+        0 => {
+            definition.timeout_seconds = dice.u32(1..5);
+            definition.description = Some(format!("edited {}", dice.u32(..100)));
+        }
+        1 => {
+            // The key by which they count stays.
+            let key = definition.concurrency_key.clone();
+            draw_limits(dice, &mut definition);
+            definition.concurrency_key = key;
+            if definition.concurrency_key.is_some() && definition.rate_limit.is_none() {
+                definition.max_running = Some(2);
+            }
+        }
+        _ if definition.kind == TaskKind::Cron => match dice.bool() {
+            true => crons::draw_schedule(dice, &mut definition),
+            false => crons::draw_policies(dice, &mut definition),
+        },
+        _ => definition.overlap = Overlap::ALL[dice.usize(..Overlap::ALL.len())],
+    });
     drop(running.engine.update_task(&task.code, task.version, definition, BY).await);
 }
 
@@ -122,17 +150,35 @@ async fn wait_for(world: &World, running: &Running) {
 
 /// After the safety phase: nothing is paused or switched off any more.
 pub(crate) async fn open_everything(world: &Arc<World>) {
-    for pool in world.workload.pools.clone() {
-        while let Some(running) = world.when_running().await {
-            let done = tokio::select! {
-                biased;
-                done = running.engine.put_pool(pool.clone(), BY) => done.is_ok(),
-                () = running.link.died() => false,
-            };
-            if done {
-                break;
-            }
-            world.clock.sleep(Duration::from_millis(200)).await;
+    for pool in &world.workload.pools {
+        let put = |running: Running| async move { running.engine.put_pool(pool.clone(), BY).await.is_ok() };
+        until_done(world, put).await;
+    }
+    switch_crons(world, TaskSwitch::Enabled).await;
+}
+
+/// Before the last look nothing fires any more.
+pub(crate) async fn switch_crons(world: &Arc<World>, to: TaskSwitch) {
+    for (code, _) in world.workload.crons.iter().map(|cron| &cron.task) {
+        let switch = |running: Running| async move {
+            // A schedule that has ended cannot be enabled, and some tasks are deleted.
+            !matches!(running.engine.switch_task(code, to, BY).await, Err(Error::Unavailable(_)))
+        };
+        until_done(world, switch).await;
+    }
+}
+
+async fn until_done<F: Future<Output = bool>>(world: &Arc<World>, act: impl Fn(Running) -> F) {
+    while let Some(running) = world.when_running().await {
+        let link = running.link.clone();
+        let done = tokio::select! {
+            biased;
+            done = act(running) => done,
+            () = link.died() => false,
+        };
+        if done || world.is_broken() {
+            return;
         }
+        world.clock.sleep(Duration::from_millis(200)).await;
     }
 }

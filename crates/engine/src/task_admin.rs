@@ -36,7 +36,7 @@ impl Core {
     pub(crate) async fn declare_task(&self, code: TaskCode, definition: TaskDefinition) -> Result<(), Error> {
         definition.check()?;
         let now = self.clock.now();
-        let next_fire = self.first_fire(&code, &definition, now)?;
+        let next_fire = self.declared_fire(&code, &definition, now)?;
         match self.store.declare_task(code, definition, next_fire, now).await? {
             TaskChange::Written(task) | TaskChange::InTheWay(task) => drop(self.tasks.put(task)),
             TaskChange::Conflict(_) | TaskChange::Missing => {}
@@ -171,6 +171,27 @@ impl Core {
         match self.schedule_of(definition)? {
             None => Ok(None),
             Some(schedule) => schedule.next(now).map(Some).ok_or_else(|| never_fires(code)),
+        }
+    }
+
+    /// A program goes on declaring a schedule when its time is over: that keeps no node from starting.
+    fn declared_fire(
+        &self,
+        code: &TaskCode,
+        definition: &TaskDefinition,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Refused> {
+        let first = self.first_fire(code, definition, now);
+        let has_fired = || {
+            let schedule = self.schedule_of(definition).ok().flatten();
+            schedule.is_some_and(|schedule| schedule.next(Timestamp::default()).is_some())
+        };
+        match first {
+            Err(refused) if refused.code == Code::CronNeverFires && has_fired() => {
+                tracing::warn!(task = %code, "the declared schedule has ended");
+                Ok(None)
+            }
+            first => first,
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mainspring_model::task::TaskSwitch;
-use mainspring_model::{JobId, JobStatus, limits};
+use mainspring_model::{Job, JobId, JobStatus, QueueState, TaskCode, limits};
 use mainspring_store::JobFilter;
 
 use super::{Desk, at_once};
@@ -11,18 +10,23 @@ use crate::ghost::{Image, Told};
 
 impl Desk<'_> {
     /// Nothing changed behind the back of the steps.
-    pub(crate) fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) -> Vec<Job> {
         let mut stored = BTreeSet::new();
+        let mut listed = Vec::new();
         let mut cursor = None;
         loop {
             let page = at_once(self.world.store.jobs(JobFilter::default(), limits::PAGE_SIZE_MAX, cursor));
-            let Ok(page) = page else { return self.violate("STORE", "jobs cannot be listed".to_owned()) };
+            let Ok(page) = page else {
+                self.violate("STORE", "jobs cannot be listed".to_owned());
+                break;
+            };
             for job in &page.items {
                 if !stored.insert(job.id) {
                     self.violate("INV-24", format!("job {} is listed twice", job.id));
                 }
                 self.compare(job.id, Image::of(job));
             }
+            listed.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {
                 break;
@@ -32,11 +36,41 @@ impl Desk<'_> {
         if !missing.is_empty() {
             self.violate("INV-24", format!("accepted and not listed: {missing:?}"));
         }
-        for task in at_once(self.world.store.tasks()).unwrap_or_default() {
-            let enabled = task.switch == TaskSwitch::Enabled;
-            if self.ghost.tasks.get(&task.code).is_some_and(|known| known.enabled != enabled) {
-                self.violate("INV-17", format!("task {} is enabled: {enabled}, nobody switched it", task.code));
+        self.check_waiting(&listed);
+        let codes: Vec<TaskCode> = self.ghost.tasks.keys().cloned().collect();
+        for code in codes {
+            self.check_task(&code, "INV-15");
+        }
+        listed
+    }
+
+    /// Only jobs in lanes wait for them, and not when nobody is left who could let them go on.
+    fn check_waiting(&mut self, jobs: &[Job]) {
+        let mut limited = BTreeSet::new();
+        let mut moving = BTreeSet::new();
+        let mut broken = Vec::new();
+        for job in jobs {
+            let Some(entry) = job.queue else { continue };
+            let lane = (job.task.clone(), job.concurrency_key.clone().unwrap_or_default());
+            let definition = self.ghost.tasks.get(&job.task).map(|task| &task.definition);
+            let serial = self.job(job.id).is_some_and(|known| known.serial);
+            let in_lane = serial || definition.is_some_and(crate::crons::is_guarded);
+            match entry.state {
+                QueueState::Limited | QueueState::Throttled if !in_lane => {
+                    broken.push(("LANE", format!("job {} of a task without limits is {}", job.id, entry.state)));
+                }
+                QueueState::Limited => drop(limited.insert(lane)),
+                QueueState::Queued | QueueState::Claimed | QueueState::Started | QueueState::Throttled => {
+                    moving.insert(lane);
+                }
+                QueueState::Parked => {}
             }
+        }
+        for (code, key) in limited.difference(&moving) {
+            broken.push(("LANE", format!("jobs of lane {code} {key:?} wait, and nobody lets them go on")));
+        }
+        for (invariant, detail) in broken {
+            self.violate(invariant, detail);
         }
     }
 
@@ -53,7 +87,8 @@ impl Desk<'_> {
 
     /// INV-1: what was acknowledged is there once, what was refused is not, and the store finds no fault with itself.
     pub(crate) fn check_end(&mut self) {
-        self.sweep();
+        let jobs = self.sweep();
+        self.check_fire_times(&jobs);
         for ack in self.ghost.acks.clone() {
             match self.job(ack.id) {
                 Some(job) if job.task == ack.task => {}

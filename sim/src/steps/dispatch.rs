@@ -3,7 +3,7 @@
 //! INV-18 a claim tells the true budgets.
 
 use mainspring_model::job::QueueEntry;
-use mainspring_model::{QueueState, TaskCode, Timestamp};
+use mainspring_model::{JobId, PoolName, QueueState, TaskCode, Timestamp};
 use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held};
 
 use super::{Answer, Desk, at_once, claimed as claimed_entry, queued};
@@ -46,7 +46,9 @@ impl Desk<'_> {
             self.violate("INV-5", detail);
         }
         let due = before.due().unwrap_or_default();
-        if claim.due > request.due_until || claim.due != due {
+        // A rate can make it later.
+        let is_rated = self.is_rated(&claim.task, &claim.pool);
+        if claim.due > request.due_until || claim.due < due || (claim.due > due && !is_rated) {
             let detail = format!("job {id} is due {due:?}, claimed with {:?} until {:?}", claim.due, request.due_until);
             self.violate("INV-16", detail);
         }
@@ -60,9 +62,10 @@ impl Desk<'_> {
         let since_ms = self.now_ms();
         if let Some(job) = self.ghost.jobs.get_mut(&id) {
             job.newest_fence = claim.fence;
-            job.claim = Some(GhostClaim { fence: claim.fence, owner: request.owner, since_ms, start_written: false });
+            job.claim = Some(GhostClaim { due: claim.due, ..GhostClaim::new(claim.fence, request.owner, since_ms) });
         }
         self.judge("claim", id, expected);
+        self.handed_out(id, claim.fence, claim.due.max(request.now));
     }
 
     pub(crate) fn give_back(&mut self, held: &[Held], how: GiveBack, now: Timestamp) -> Answer<()> {
@@ -82,8 +85,25 @@ impl Desk<'_> {
             let due = job.image.due().unwrap_or_default();
             job.image.queue = Some(QueueEntry { state, due, owner: None });
         }
+        let of_lane: Vec<JobId> =
+            before.keys().filter(|id| self.job(**id).is_some_and(|job| self.is_limited(&job.task))).copied().collect();
         self.judge_all("give_back", before);
+        for id in of_lane {
+            let Some(job) = self.job(id) else { continue };
+            if job.claim.is_none() && job.image.queue.is_some_and(|entry| entry.owner.is_some()) {
+                self.violate("INV-20", format!("job {id} was given back and still counts against its lane"));
+            }
+        }
         Ok(())
+    }
+
+    fn is_rated(&self, code: &TaskCode, pool: &PoolName) -> bool {
+        let task = self.ghost.tasks.get(code);
+        task.is_some_and(|task| task.definition.rate_limit.is_some()) || self.ghost.pool_rates.contains_key(pool)
+    }
+
+    fn is_limited(&self, code: &TaskCode) -> bool {
+        self.ghost.tasks.get(code).is_some_and(|task| crate::crons::lane_limit(&task.definition).is_some())
     }
 
     pub(crate) fn unpark(&mut self, tasks: Vec<TaskCode>) -> Answer<u64> {

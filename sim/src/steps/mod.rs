@@ -5,11 +5,16 @@
 //! difference breaks. Wherever the product can decide in more than one way, the check allows just these.
 
 mod at_end;
+mod at_end_schedule;
 mod dispatch;
+mod lanes;
 mod nodes;
 mod people;
+mod plan;
+mod schedule;
 mod settle;
 mod submit;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::pin::pin;

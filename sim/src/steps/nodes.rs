@@ -2,7 +2,7 @@
 //! costs nothing.
 
 use mainspring_model::job::QueueEntry;
-use mainspring_model::task::OnLost;
+use mainspring_model::task::{FailStrategy, OnLost};
 use mainspring_model::{Incarnation, JobId, JobStatus, QueueState, Timestamp, limits};
 use mainspring_store::{Joined, NewNode, TakenOver};
 
@@ -17,6 +17,8 @@ impl Desk<'_> {
         // One process owns the database: whoever was there is dead.
         self.ghost.nodes.values_mut().for_each(|live| *live = false);
         self.ghost.nodes.insert(incarnation, true);
+        // It plans all fire times that are wrong anew.
+        self.ghost.schedules.silent_ms = 0;
         let mut expect = TakenOver::default();
         for (id, entry) in self.held_by_others(incarnation) {
             if entry.state == QueueState::Claimed {
@@ -33,7 +35,7 @@ impl Desk<'_> {
             let detail = format!("taken over were {expect:?}, the node was told {:?}", joined.taken_over);
             self.violate("INV-18", detail);
         }
-        self.sweep();
+        drop(self.sweep());
         Ok(joined)
     }
 
@@ -68,12 +70,12 @@ impl Desk<'_> {
         }
         self.judge("join", id, Image { status: JobStatus::Failed, lost_count, queue: None, ..before });
         self.ghost.free_key(id);
-        let stops = self.ghost.tasks.get_mut(&task);
-        if let Some(task) = stops
-            && task.definition.fail_strategy == mainspring_model::task::FailStrategy::Stop
-        {
-            task.enabled = false;
+        let strategy = self.ghost.tasks.get(&task).map(|task| task.definition.fail_strategy);
+        if strategy == Some(FailStrategy::Stop) {
+            self.stopped(&task, now);
         }
+        self.after_end(id, now);
+        self.check_task(&task, "INV-15");
         true
     }
 

@@ -1,16 +1,16 @@
-//! What people do: INV-8 only a person's retry leaves a final state, INV-12 with its consequences, INV-17 switches hold.
+//! What people do: INV-8 only a person's retry leaves a final state, INV-12 with its consequences.
 
 use mainspring_model::job::DeadCause;
 use mainspring_model::operations::JobOperation;
-use mainspring_model::{BizId, Fence, JobId, JobStatus, TaskCode, TaskDefinition, Timestamp, Unique};
-use mainspring_store::{Operate, Operated, PoolSettings, TaskChange};
+use mainspring_model::{BizId, Fence, JobId, JobStatus, TaskCode, Timestamp, Unique};
+use mainspring_store::{Operate, Operated};
 
-use super::{Answer, Desk, at_once, queued};
-use crate::ghost::{GhostTask, Image};
+use super::{Answer, Desk, queued};
+use crate::ghost::Image;
 
 impl Desk<'_> {
     pub(crate) fn operate(&mut self, operate: Operate) -> Answer<Operated> {
-        let answer = at_once(self.world.store.operate(operate.clone()));
+        let answer = self.world.planted.operate(self.world.store.as_ref(), &operate);
         let operated = self.sound("operate", answer)?;
         let (id, operation) = (operate.id, operate.operation);
         let done = matches!(operated, Operated::Done(_));
@@ -44,14 +44,17 @@ impl Desk<'_> {
         self.ghost.counts.operations += 1;
         match operation {
             JobOperation::Retry => self.retried(id, before, operate.now),
-            JobOperation::Cancel => self.ended(id, before, JobStatus::Cancelled, None),
-            JobOperation::Fail => self.ended(id, before, JobStatus::Failed, Some(DeadCause::MarkedFailed)),
+            JobOperation::Cancel => self.ended(id, before, JobStatus::Cancelled, None, operate.now),
+            JobOperation::Fail => self.ended(id, before, JobStatus::Failed, Some(DeadCause::MarkedFailed), operate.now),
             JobOperation::Release => {
                 let due = before.due().unwrap_or_default();
                 self.taken_from_node(id);
                 let fence = before.fence.next();
                 self.judge("operate", id, Image { status: JobStatus::Pending, fence, queue: queued(due), ..before });
             }
+        }
+        if let Some(code) = self.job(id).map(|job| job.task.clone()) {
+            self.check_task(&code, "INV-15");
         }
         Ok(operated)
     }
@@ -78,16 +81,25 @@ impl Desk<'_> {
         self.judge("operate", id, expected);
     }
 
-    fn ended(&mut self, id: JobId, before: Image, status: JobStatus, dead: Option<DeadCause>) {
+    pub(super) fn ended(
+        &mut self,
+        id: JobId,
+        before: Image,
+        status: JobStatus,
+        dead: Option<DeadCause>,
+        now: Timestamp,
+    ) {
         self.taken_from_node(id);
         let fence = before.fence.next();
         self.judge("operate", id, Image { status, fence, queue: None, ..before });
         self.ghost.free_key(id);
-        self.check_consequences(id, dead.is_some());
+        self.after_end(id, now);
+        self.check_dead(id, dead.is_some());
     }
 
     fn taken_from_node(&mut self, id: JobId) {
         if let Some(job) = self.ghost.jobs.get_mut(&id) {
+            job.revoked.extend(job.claim.map(|claim| claim.fence));
             job.claim = None;
             job.newest_fence = Fence(job.image.fence.0 + 1);
         }
@@ -96,65 +108,5 @@ impl Desk<'_> {
     fn live_key(&self, id: JobId) -> Option<(TaskCode, BizId)> {
         let job = self.job(id).filter(|job| job.unique == Unique::Live)?;
         job.biz_id.clone().map(|biz_id| (job.task.clone(), biz_id))
-    }
-
-    pub(crate) fn create_task(
-        &mut self,
-        code: TaskCode,
-        definition: TaskDefinition,
-        by: String,
-        now: Timestamp,
-    ) -> Answer<TaskChange> {
-        let answer = at_once(self.world.store.create_task(code.clone(), definition.clone(), by, now));
-        let change = self.sound("create_task", answer)?;
-        if let TaskChange::Written(_) = &change {
-            self.ghost.tasks.entry(code).or_insert(GhostTask { enabled: true, definition });
-        }
-        Ok(change)
-    }
-
-    pub(crate) fn update_task(
-        &mut self,
-        code: TaskCode,
-        version: i64,
-        definition: TaskDefinition,
-        by: String,
-        now: Timestamp,
-    ) -> Answer<TaskChange> {
-        let answer = at_once(self.world.store.update_task(code.clone(), version, definition.clone(), by, now));
-        let change = self.sound("update_task", answer)?;
-        if let (TaskChange::Written(_), Some(task)) = (&change, self.ghost.tasks.get_mut(&code)) {
-            task.definition = definition;
-        }
-        self.event(format_args!("edits task {code}"));
-        Ok(change)
-    }
-
-    pub(crate) fn switch_task(
-        &mut self,
-        code: TaskCode,
-        enabled: bool,
-        by: String,
-        now: Timestamp,
-    ) -> Answer<TaskChange> {
-        let answer = at_once(self.world.store.switch_task(code.clone(), enabled, by, now));
-        let change = self.sound("switch_task", answer)?;
-        self.event(format_args!("switches task {code} to {enabled}"));
-        if let TaskChange::Written(stored) = &change {
-            if (stored.switch == mainspring_model::task::TaskSwitch::Enabled) != enabled {
-                self.violate("INV-17", format!("task {code} was switched to {enabled} and is not"));
-            }
-            if let Some(task) = self.ghost.tasks.get_mut(&code) {
-                task.enabled = enabled;
-            }
-        }
-        Ok(change)
-    }
-
-    pub(crate) fn put_pool(&mut self, pool: PoolSettings, by: String, now: Timestamp) -> Answer<()> {
-        self.ghost.allow(&pool);
-        self.event(format_args!("sets pool {} to {} slots, paused: {}", pool.name, pool.concurrency, pool.paused));
-        let answer = at_once(self.world.store.put_pool(pool, by, now));
-        self.sound("put_pool", answer)
     }
 }

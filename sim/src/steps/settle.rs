@@ -81,7 +81,10 @@ impl Desk<'_> {
         }
         self.judge_all("settle", before);
         for (id, dead) in ended {
-            self.check_consequences(id, dead);
+            self.check_dead(id, dead);
+            if let Some(code) = self.job(id).map(|job| job.task.clone()) {
+                self.check_task(&code, "INV-15");
+            }
         }
         Ok(answers)
     }
@@ -103,9 +106,13 @@ impl Desk<'_> {
             Next::Final { status, dead, stop_task } => {
                 job.image = Image { status, attempts, fence, queue: None, ..before };
                 self.ghost.free_key(id);
-                if stop_task && let Some(task) = self.ghost.tasks.get_mut(&settlement.task) {
-                    task.enabled = false;
+                if stop_task {
+                    self.stopped(&settlement.task, settlement.finish_time);
                 }
+                if status == JobStatus::Skipped {
+                    self.check_expired(settlement);
+                }
+                self.after_end(id, settlement.finish_time);
                 Some((id, dead.is_some()))
             }
             Next::Again { due, spends } => {
@@ -148,21 +155,31 @@ impl Desk<'_> {
         }
     }
 
-    /// INV-12: a dead job in the list of dead jobs, and no other; a stopped task stopped.
-    pub(super) fn check_consequences(&mut self, id: JobId, dead: bool) {
+    /// INV-12: a dead job in the list of dead jobs, and no other.
+    pub(super) fn check_dead(&mut self, id: JobId, dead: bool) {
         let Some(job) = self.job(id) else { return };
         let (task, status) = (job.task.clone(), job.image.status);
         let failed = matches!(status, JobStatus::Failed | JobStatus::Timeout);
-        let page = at_once(self.world.store.dead_jobs(Some(task.clone()), limits::PAGE_SIZE_MAX, None));
+        let page = at_once(self.world.store.dead_jobs(Some(task), limits::PAGE_SIZE_MAX, None));
         let listed = page.is_ok_and(|page| page.items.iter().any(|dead| dead.id == id));
         if listed != failed || dead != failed {
             let detail = format!("job {id} is {status}, decided dead: {dead}, among the dead jobs: {listed}");
             self.violate("INV-12", detail);
         }
-        let stored = at_once(self.world.store.task(&task)).ok().flatten();
-        let enabled = stored.map(|task| task.switch == mainspring_model::task::TaskSwitch::Enabled);
-        if enabled != self.ghost.tasks.get(&task).map(|task| task.enabled) {
-            self.violate("INV-17", format!("after job {id} its task is enabled: {enabled:?}"));
+    }
+
+    /// A fired job is skipped only past its start deadline, and only when no begin of it was ever written down: a body
+    /// that nobody knows of may have begun on a node that died.
+    fn check_expired(&mut self, settlement: &Settlement) {
+        let Held { id, fence } = settlement.held;
+        let Some(job) = self.job(id) else { return };
+        let deadline = self.ghost.tasks.get(&job.task).and_then(|task| task.definition.start_deadline_seconds);
+        let waited_ms = settlement.start_time.ms_since(job.created);
+        let is_due = deadline.is_none_or(|seconds| waited_ms > i64::from(seconds) * 1_000);
+        let has_begun = job.bodies.contains_key(&fence) || settlement.attempt > 1;
+        if job.fires.is_none() || has_begun || !is_due {
+            let detail = format!("{id}-{fence} is skipped as expired after {waited_ms} ms, {deadline:?} s are allowed");
+            self.violate("POLICY", detail);
         }
     }
 

@@ -60,9 +60,12 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
 }
 
 impl Core {
-    /// At most one look: a step of the wall clock is noticed soon.
+    /// At most one look: a step of the wall clock is noticed soon. A node that stops leaves what is due to the next one.
     fn until_next_fire(&self, now: Timestamp) -> Duration {
         let look = Duration::from_millis(limits::SCHEDULE_LOOK_MS);
+        if self.is_stopping() {
+            return look;
+        }
         self.tasks.next_due().map_or(look, |next| next.until(now).min(look))
     }
 }

@@ -87,7 +87,10 @@ impl Data {
     pub(super) fn store_new(&mut self, owner: Incarnation, new: &NewJob, task: &Task) -> bool {
         let lane = rules::lane_of(Some(&task.definition), Place::of(new.serial), new.concurrency_key.as_deref());
         let live = if lane.is_some() { count(&self.live_of(&new.task)) } else { 0 };
-        let claimed = new.claim && rules::claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
+        // The starts of a pool with a rate are counted where jobs are claimed.
+        let is_rated = self.pools.get(&new.pool).is_some_and(|pool| pool.rate_limit.is_some());
+        let may_claim = rules::claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
+        let claimed = new.claim && may_claim && !is_rated;
         self.enqueue(new, lane, claimed.then_some(owner));
         let job = Job { fence: Fence(i64::from(claimed)), ..new_record(new) };
         self.records.insert(new.id, Record { job, unique: new.unique, result: None });

@@ -1,11 +1,12 @@
 //! Submit: the record, the queue row and the key of each new job.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mainspring_model::job::{Lane, OnLive, SkipReason};
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
-    BizId, Code, Incarnation, JobId, JobStatus, QueueState, Task, TaskCode, Timestamp, Unique, limits,
+    BizId, Code, Incarnation, JobId, JobStatus, PoolName, QueueState, Task, TaskCode, Timestamp, Unique, limits,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
@@ -13,6 +14,7 @@ use super::command::answer_each;
 use super::decode::{Columns, coded, read_attachment, time};
 use super::fault::{Fault, Outcome};
 use super::lanes::{self, Tasks, key_of};
+use super::rates::Ring;
 use super::{operate, sql};
 use crate::rules::{
     Meeting, Place, claims_at_insert, lane_code, lane_of, meet, refused_running, refused_task, refused_unreadable,
@@ -32,7 +34,7 @@ pub(super) fn submit(conn: &Connection, owner: Incarnation, jobs: &[NewJob]) -> 
     )
 }
 
-/// Statements are looked up once per batch, and so are tasks.
+/// Statements are looked up once per batch, and so are tasks and pools.
 pub(super) struct Batch<'c> {
     conn: &'c Connection,
     owner: Incarnation,
@@ -43,6 +45,8 @@ pub(super) struct Batch<'c> {
     fired_insert: Option<CachedStatement<'c>>,
     lane_insert: Option<CachedStatement<'c>>,
     tasks: Tasks<'c>,
+    /// Pools that were looked at, and whether they have a rate.
+    rated: BTreeMap<PoolName, bool>,
 }
 
 /// What became of a job that met the live ones of its task.
@@ -78,6 +82,7 @@ impl<'c> Batch<'c> {
             fired_insert: None,
             lane_insert: None,
             tasks: Tasks::new(conn),
+            rated: BTreeMap::new(),
         })
     }
 
@@ -157,9 +162,20 @@ impl<'c> Batch<'c> {
                 live = 0;
             }
         }
-        let claimed = job.claim && claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
+        let may_claim = claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
+        let claimed = job.claim && may_claim && !self.is_rated(&job.pool)?;
         let claimed = self.store(job, lane.as_ref(), claimed)?;
         Ok(Joining::Stored { claimed, replaced })
+    }
+
+    /// The starts of a pool with a rate are counted where jobs are claimed.
+    fn is_rated(&mut self, pool: &PoolName) -> Outcome<bool> {
+        if let Some(is_rated) = self.rated.get(pool) {
+            return Ok(*is_rated);
+        }
+        let is_rated = Ring::of_pool(self.conn, pool)?.is_some();
+        self.rated.insert(pool.clone(), is_rated);
+        Ok(is_rated)
     }
 
     /// Is it this node's now?

@@ -1,14 +1,17 @@
 //! Faults built in on purpose between the checks and the real store. Each must be seen by the check that is named for
 //! it: a check that nothing can fail proves nothing.
 
-use std::collections::BTreeMap;
+mod schedule;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use mainspring_model::decide::Next;
 use mainspring_model::operations::JobOperation;
-use mainspring_model::{Fence, Incarnation, JobId, JobStatus, Timestamp, Unique};
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{Fence, Incarnation, JobId, JobStatus, TaskCode, Timestamp, Unique};
 use mainspring_store::{
-    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Settled, Settlement, Started,
+    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Operated, Settled, Settlement, Started,
     Store, StoreError, Submitted,
 };
 
@@ -62,6 +65,36 @@ bugs! {
     ClaimEarly "INV-16",
     /// A disabled task takes jobs.
     DisabledTakesJobs "INV-17",
+    /// Claimed jobs that have not started are not counted against their lane.
+    ClaimedNotCounted "INV-20",
+    /// What is given back still counts against its lane.
+    LaneKept "INV-20",
+    /// Nobody of a lane goes on after one of its jobs was given back or cancelled.
+    LaneStuck "LIV-1",
+    /// Those that catch up start side by side.
+    CatchUpAtOnce "INV-20",
+    /// A rate counts anew in every period of the clock.
+    RateTumbles "RATE",
+    /// The next fire time is computed from now.
+    NextFromNow "INV-15",
+    /// The next fire of a fixed delay follows from the beginning of its job.
+    DelayFromStart "INV-15",
+    /// A clock that went back far changes no fire time.
+    ReplanNever "INV-15",
+    /// A fire time that has a record fires again.
+    FireKeyForgotten "INV-13",
+    /// The next fire time is written, the job waits in memory to be written.
+    FireInMemoryOnly "INV-14",
+    /// What the misfire policy skips leaves no record.
+    MisfireUnrecorded "INV-14",
+    /// A fire does not look whether its task was changed.
+    FireUnguarded "INV-17",
+    /// A fire writes back all that it has read of the task, its switch too.
+    WholeRowWritten "INV-17",
+    /// A fire joins whatever is live.
+    OverlapIgnored "POLICY",
+    /// A job that is replaced keeps its fence.
+    ReplaceKeepsFence "INV-5",
     /// Failures are not counted.
     RetryWithoutBudget "INV-18",
     /// What ran on a dead node is released, its loss is not counted.
@@ -91,6 +124,8 @@ struct Memory {
     /// The true fence behind the one that was shown.
     fences: BTreeMap<JobId, Fence>,
     last_claim: Option<Claim>,
+    /// Lanes, by task and key, that never go on.
+    stuck: BTreeSet<(TaskCode, Option<String>)>,
 }
 
 impl Planted {
@@ -135,12 +170,14 @@ impl Planted {
             memory.last_claim = claimed.jobs.last().cloned();
             claimed.jobs.extend(again);
         }
+        self.forget_stuck(&mut claimed);
         Ok(claimed)
     }
 
     pub(crate) fn submit(&self, store: &dyn Store, owner: Incarnation, jobs: &[NewJob]) -> Answer<Vec<Submitted>> {
         if self.strikes(Bug::AckBeforeCommit, 20) {
-            return Ok(vec![Submitted::Stored; jobs.len()]);
+            let stored = |job: &NewJob| Submitted::Stored { claimed: job.claim, replaced: Vec::new() };
+            return Ok(jobs.iter().map(stored).collect());
         }
         let mut jobs = jobs.to_vec();
         if self.is(Bug::KeyForgotten) {
@@ -149,12 +186,12 @@ impl Planted {
         if self.is(Bug::DisabledTakesJobs)
             && let Some(first) = jobs.first()
             && let Ok(Some(task)) = at_once(store.task(&first.task))
-            && task.switch == mainspring_model::task::TaskSwitch::Disabled
+            && task.switch == TaskSwitch::Disabled
         {
             let (code, now) = (first.task.clone(), first.create_time);
-            at_once(store.switch_task(code.clone(), true, "bug".to_owned(), now))?;
+            at_once(store.switch_task(code.clone(), TaskSwitch::Enabled, None, "bug".to_owned(), now))?;
             let answer = at_once(store.submit(owner, jobs));
-            at_once(store.switch_task(code, false, "bug".to_owned(), now))?;
+            at_once(store.switch_task(code, TaskSwitch::Disabled, None, "bug".to_owned(), now))?;
             return answer;
         }
         at_once(store.submit(owner, jobs))
@@ -171,7 +208,9 @@ impl Planted {
         if self.is(Bug::PoolStarved) {
             request.rooms.retain(|room| room.pool.as_str() != crate::workload::QUIET_POOL);
         }
+        self.tumbling(&mut request);
         let mut claimed = at_once(store.claim(request.clone()))?;
+        self.overclaim(store, &mut claimed)?;
         let mut memory = locked(&self.memory);
         for claim in &mut claimed.jobs {
             match self.bug {
@@ -188,7 +227,11 @@ impl Planted {
     }
 
     pub(crate) fn give_back(&self, store: &dyn Store, held: &[Held], how: GiveBack, now: Timestamp) -> Answer<()> {
-        let held = held.iter().map(|held| self.true_held(*held)).collect();
+        held.iter().for_each(|held| self.lane_sticks(store, held.id));
+        let mut held: Vec<Held> = held.iter().map(|held| self.true_held(*held)).collect();
+        if self.is(Bug::LaneKept) {
+            held.retain(|held| !is_in_lane(store, held.id));
+        }
         at_once(store.give_back(held, how, now))
     }
 
@@ -204,6 +247,7 @@ impl Planted {
         for settlement in &mut settlements {
             settlement.held = self.true_held(settlement.held);
             self.distort(store, settlement, now);
+            self.distort_end(settlement);
         }
         let ids: Vec<JobId> = settlements.iter().map(|settlement| settlement.held.id).collect();
         if self.is(Bug::OneLateAllLate) && settlements.iter().any(|one| !is_held(store, one.held)) {
@@ -252,12 +296,23 @@ impl Planted {
         at_once(store.heartbeat(incarnation, now))
     }
 
+    pub(crate) fn operate(&self, store: &dyn Store, operate: &Operate) -> Answer<Operated> {
+        self.lane_sticks(store, operate.id);
+        at_once(store.operate(operate.clone()))
+    }
+
     fn true_held(&self, held: Held) -> Held {
         match locked(&self.memory).fences.get(&held.id) {
             Some(fence) if held.fence == Fence(1) => Held { fence: *fence, ..held },
             _ => held,
         }
     }
+}
+
+fn is_in_lane(store: &dyn Store, id: JobId) -> bool {
+    let job = at_once(store.job(id)).ok().flatten();
+    let task = job.and_then(|job| at_once(store.task(&job.task)).ok().flatten());
+    task.is_some_and(|task| crate::crons::lane_limit(&task.definition).is_some())
 }
 
 fn is_held(store: &dyn Store, held: Held) -> bool {
