@@ -81,9 +81,10 @@ pub(super) fn of_job(conn: &Connection, id: JobId) -> Outcome<Option<(TaskCode, 
 
 /// A job of the lane has ended or is nobody's any more: the first one that waits goes on. One of those that run one after
 /// another waits on while another of them is held, and keeps nobody back.
-pub(super) fn go_on(conn: &Connection, code: &TaskCode, lane: &Lane) -> Outcome<()> {
-    conn.prepare_cached(sql::LANE_GO_ON)?.execute([code.as_str(), key_of(lane)])?;
-    Ok(())
+///
+/// How many: one or none.
+pub(super) fn go_on(conn: &Connection, code: &TaskCode, lane: &Lane) -> Outcome<usize> {
+    Ok(conn.prepare_cached(sql::LANE_GO_ON)?.execute([code.as_str(), key_of(lane)])?)
 }
 
 /// At most `limit`. The live jobs of a task with limits are all in lanes.

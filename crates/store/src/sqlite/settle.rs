@@ -85,10 +85,11 @@ impl Batch<'_> {
             let finish = settlement.finish_time;
             after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
         }
-        if let Some(lane) = lane {
-            lanes::go_on(self.conn, &settlement.task, &lane)?;
-        }
-        Ok(Settled::Applied)
+        let freed = match lane {
+            Some(lane) => lanes::go_on(self.conn, &settlement.task, &lane)?,
+            None => 0,
+        };
+        Ok(if freed == 0 { Settled::Applied } else { Settled::AppliedAndFreed })
     }
 
     /// The lane of the job, before its queue row is gone. A job that was claimed outside of any lane is in one since its
