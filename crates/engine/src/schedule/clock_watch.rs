@@ -12,6 +12,7 @@ use mainspring_model::{Timestamp, limits};
 use mainspring_store::Replan;
 
 use crate::core::{Core, Count};
+use crate::tasks::Seen;
 
 #[derive(Debug)]
 pub(super) struct ClockWatch {
@@ -69,7 +70,8 @@ impl Core {
                 if done {
                     self.counts.add(Count::Replanned, 1);
                     tracing::info!(task = %one.task, from = ?one.from, to = ?one.to, "the next fire time was planned anew");
-                    self.tasks.fired(&one.task, one.version, one.to, None);
+                    let seen = Seen { code: &one.task, version: one.version, next_fire: one.from };
+                    self.tasks.fired(&seen, one.to, None);
                 } else {
                     self.reload_task(&one.task).await;
                 }
