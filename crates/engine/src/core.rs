@@ -205,15 +205,20 @@ impl Core {
     {
         let end = self.clock.monotonic().saturating_add(patience);
         let mut pause = Duration::from_millis(20);
+        let mut unknown = None;
         loop {
             match call().await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     self.counts.add(Count::StoreErrors, 1);
                     if self.clock.monotonic() + pause >= end || self.quit.is_cancelled() {
-                        return Err(error);
+                        // A last try that was not applied says nothing of those before it.
+                        return Err(unknown.unwrap_or(error));
                     }
                     tracing::debug!(%error, "store call is repeated");
+                    if matches!(error, StoreError::Unknown { .. }) {
+                        unknown = Some(error);
+                    }
                 }
             }
             self.clock.sleep(pause).await;
