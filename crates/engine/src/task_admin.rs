@@ -36,7 +36,15 @@ impl Core {
     pub(crate) async fn declare_task(&self, code: TaskCode, definition: TaskDefinition) -> Result<(), Error> {
         definition.check()?;
         let now = self.clock.now();
-        let next_fire = self.first_fire(&code, &definition, now)?;
+        let next_fire = match self.first_fire(&code, &definition, now) {
+            Ok(next_fire) => next_fire,
+            // Its schedule has ended since it was declared, or a person took its calendar away: no restart fails for that.
+            Err(refused) if self.tasks.get(&code).is_some() => {
+                tracing::warn!(task = %code, %refused, "the declaration is passed over: the task stays as it is");
+                return Ok(());
+            }
+            Err(refused) => return Err(refused.into()),
+        };
         match self.store.declare_task(code, definition, next_fire, now).await? {
             TaskChange::Written(task) | TaskChange::InTheWay(task) => drop(self.tasks.put(task)),
             TaskChange::Conflict(_) | TaskChange::Missing => {}
