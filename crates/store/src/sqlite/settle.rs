@@ -94,7 +94,8 @@ impl Batch<'_> {
     fn plan_next(&mut self, settlement: &Settlement) -> Outcome<()> {
         let is_fired = matches!(settlement.trigger, Trigger::Cron | Trigger::Misfire);
         if is_fired && self.tasks.readable(&settlement.task)?.is_some_and(|task| task.definition.rests_after_end()) {
-            let finish = settlement.finish_time;
+            // The clock may have gone back while the body ran: its next fire must not wait until it has caught up.
+            let finish = settlement.finish_time.min(self.now);
             after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
         }
         Ok(())

@@ -188,6 +188,7 @@ macro_rules! store_suite {
                 after_end {
                     the_end_of_a_fired_job_sets_the_next_fire_time,
                     a_person_who_ends_a_fired_job_sets_the_next_fire_time,
+                    a_clock_that_went_back_while_the_job_ran_keeps_no_fire_back,
                     a_fired_job_that_is_lost_for_good_sets_the_next_fire_time,
                     an_expired_job_is_skipped_and_says_why,
                     the_end_of_a_triggered_job_sets_no_fire_time,
