@@ -173,6 +173,7 @@ macro_rules! store_suite {
                 }
                 rates {
                     starts_keep_the_rate_in_every_window,
+                    a_clock_that_went_far_back_closes_no_rate,
                     jobs_that_wait_for_a_rate_start_on_its_instant,
                     the_store_says_when_a_rate_opens,
                     each_key_has_its_own_rate,
