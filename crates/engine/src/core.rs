@@ -46,6 +46,8 @@ pub(crate) struct Core {
 
     /// Held (shared) while a store call is under way that makes this node an owner, until memory knows of it.
     pub(crate) owning: RwLock<()>,
+    /// Held while fire times are moved: what is planned anew must not miss a fire that is under way by the old plan.
+    pub(crate) planning: tokio::sync::Mutex<()>,
     /// Shared by careful attempts, exclusive for those that run alone (`model::decide::Care`).
     pub(crate) careful: Arc<RwLock<()>>,
 
@@ -105,6 +107,7 @@ impl Core {
             waiters: Waiters::default(),
             counts: Counts::default(),
             owning: RwLock::new(()),
+            planning: tokio::sync::Mutex::new(()),
             careful: Arc::default(),
             claim_wake: Notify::new(),
             start_wake: Notify::new(),

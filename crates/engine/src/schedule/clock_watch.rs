@@ -49,6 +49,7 @@ impl Core {
     /// Every fire time that lies in the future must be the one that follows from now. It is not when the clock went back,
     /// when the zone data are other ones than those it was computed with, when a calendar changed. Nothing is caught up.
     pub(crate) async fn plan_all_again(&self) {
+        let _planning = self.planning.lock().await;
         let now = self.clock.now();
         let planned = self.tasks.all_planned();
         let wrong: Vec<Replan> = planned

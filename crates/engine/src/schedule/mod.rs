@@ -36,6 +36,7 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
             last_look = core.clock.monotonic();
             core.look_for_missed_ends().await;
         }
+        let planning = core.planning.lock().await;
         let now = core.clock.now();
         let due = if core.is_stopping() { Vec::new() } else { core.tasks.due(now, limits::FIRE_TASKS_MAX) };
         let pause = if due.is_empty() {
@@ -55,6 +56,7 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
                 }
             }
         };
+        drop(planning);
         let until = now.plus(pause);
         tokio::select! {
             biased;
