@@ -48,6 +48,8 @@ pub(crate) struct Core {
     pub(crate) owning: RwLock<()>,
     /// Held while fire times are moved: what is planned anew must not miss a fire that is under way by the old plan.
     pub(crate) planning: tokio::sync::Mutex<()>,
+    /// The store did not take what was planned anew: the next look does it again.
+    pub(crate) must_plan_again: AtomicBool,
     /// Shared by careful attempts, exclusive for those that run alone (`model::decide::Care`).
     pub(crate) careful: Arc<RwLock<()>>,
 
@@ -108,6 +110,7 @@ impl Core {
             counts: Counts::default(),
             owning: RwLock::new(()),
             planning: tokio::sync::Mutex::new(()),
+            must_plan_again: AtomicBool::new(false),
             careful: Arc::default(),
             claim_wake: Notify::new(),
             start_wake: Notify::new(),

@@ -4,6 +4,7 @@
 //! either: the keys of fire times that have fired already stop a second fire. A large one would leave every task silent
 //! until the clock has caught up: then all are planned anew.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::schedule::replan;
@@ -64,7 +65,8 @@ impl Core {
         for portion in wrong.chunks(limits::FIRE_TASKS_MAX) {
             let replanned = self.insist(Duration::from_secs(10), || self.store.replan(portion.to_vec(), now)).await;
             let Ok(replanned) = replanned else {
-                tracing::error!("fire times could not be planned anew; it is tried again at the next look or start");
+                tracing::error!("fire times could not be planned anew; it is tried again at the next look");
+                self.must_plan_again.store(true, Ordering::Release);
                 continue;
             };
             for (one, done) in portion.iter().zip(replanned) {

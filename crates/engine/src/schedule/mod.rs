@@ -10,6 +10,7 @@ mod clock_watch;
 mod fire;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::{Timestamp, limits};
@@ -29,7 +30,8 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
         let wake = core.schedule_wake.notified();
         tokio::pin!(wake);
         wake.as_mut().enable();
-        if watch.look(core.clock.as_ref()) == Step::FarBack {
+        let is_far_back = watch.look(core.clock.as_ref()) == Step::FarBack;
+        if core.must_plan_again.swap(false, Ordering::AcqRel) || is_far_back {
             core.plan_all_again().await;
         }
         if core.clock.monotonic().saturating_sub(last_look) >= Duration::from_millis(limits::MISSED_ENDS_LOOK_MS) {
