@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainspring_model::job::{OnLive, SkipReason};
-use mainspring_model::schedule::{How, PlannedFire, plan};
+use mainspring_model::schedule::{How, NextFire, PlannedFire, plan};
 use mainspring_model::{Task, Timestamp, Trigger, Unique};
 use mainspring_store::{Fire, FireEnd, FireEntry, Fired, GiveBack, Held, NewJob, ReplacedJob, StoreError};
 
 use crate::core::{Core, Count};
 use crate::dispatch::Place;
 use crate::submit::{default_retries, fresh_claim};
-use crate::tasks::Planned;
+use crate::tasks::{Planned, Seen};
 
 /// How long one transaction is insisted on; what is due stays due.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A task that the store does not fire although nothing of it has moved (a row that cannot be read) is tried again then.
+const MOVED_NOWHERE_MS: i64 = 1_000;
 
 impl Core {
     pub(super) async fn fire(self: &Arc<Core>, due: Vec<Planned>, now: Timestamp) -> Result<(), StoreError> {
@@ -27,7 +29,7 @@ impl Core {
         match self.insist(PATIENCE, write).await {
             Ok(answers) => {
                 for (fire, fired) in fires.into_iter().zip(answers) {
-                    self.follow_fire(fire, fired).await;
+                    self.follow_fire(fire, fired, now).await;
                 }
                 drop(owning);
                 self.kick_all();
@@ -84,7 +86,8 @@ impl Core {
         FireEntry { job, skip }
     }
 
-    async fn follow_fire(self: &Arc<Core>, fire: Fire, fired: Fired) {
+    async fn follow_fire(self: &Arc<Core>, fire: Fire, fired: Fired, now: Timestamp) {
+        let seen = Seen { code: &fire.task, version: fire.version, next_fire: Some(fire.due) };
         let last = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
         match fired {
             Fired::Moved => {
@@ -92,12 +95,18 @@ impl Core {
                     self.cancel_place(&entry.job);
                 }
                 self.reload_task(&fire.task).await;
+                self.tasks.set_aside(&seen, now.plus_ms(MOVED_NOWHERE_MS));
             }
             Fired::Done(ends) => {
-                for (entry, end) in fire.entries.into_iter().zip(ends) {
-                    self.follow_entry(entry.job, end);
+                let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
+                for (entry, end) in fire.entries.iter().zip(ends) {
+                    self.follow_entry(entry.job.clone(), end);
                 }
-                self.tasks.fired(&fire.task, fire.version, fire.next.time(), last);
+                self.tasks.fired(&seen, fire.next.time(), last);
+                if fire.next == NextFire::AfterEnd && !is_any_stored {
+                    // No end will come: the store has planned it.
+                    self.reload_task(&fire.task).await;
+                }
             }
         }
     }

@@ -22,8 +22,8 @@ pub(super) struct Ring {
 pub(super) type RingId = (String, String);
 
 impl Ring {
-    pub(super) fn opens_at(&self, limit: RateLimit) -> Option<Timestamp> {
-        rules::opens_at(self.starts.get(&rules::slot(self.next, limit)).copied(), limit)
+    pub(super) fn opens_at(&self, limit: RateLimit, window: Window) -> Option<Timestamp> {
+        rules::opens_at(self.starts.get(&rules::slot(self.next, limit)).copied(), limit, window.until)
     }
 
     fn push(&mut self, limit: RateLimit, start: Timestamp) {
@@ -80,7 +80,7 @@ impl Data {
         }
         let Some(limit) = self.rate_of(&queued.task) else { return Admission::At(start) };
         let ring = self.rings.get(&ring_of(&queued.task, lane));
-        let opens = ring.and_then(|ring| ring.opens_at(limit));
+        let opens = ring.and_then(|ring| ring.opens_at(limit, window));
         window.start(start, opens).map_or(Admission::UsedUp(opens.unwrap_or(start)), Admission::At)
     }
 

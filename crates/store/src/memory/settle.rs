@@ -59,7 +59,7 @@ impl Data {
             if stop_task {
                 self.stop(settlement, status, now);
             }
-            self.after_end(&settlement.task, settlement.trigger, settlement.finish_time);
+            self.after_end(&settlement.task, settlement.trigger, settlement.finish_time.min(now));
         }
         match self.release_lane(&settlement.task, lane.as_ref()) {
             None => Settled::Applied,

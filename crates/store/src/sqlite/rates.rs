@@ -11,7 +11,7 @@ use super::decode::time;
 use super::fault::{Fault, Outcome};
 use super::lanes::Tasks;
 use super::sql;
-use crate::rules::{RINGS_OPENED_MAX, opening, opens_at, pool_scope, slot, slot_after, task_scope};
+use crate::rules::{RINGS_OPENED_MAX, Window, opening, opens_at, pool_scope, slot, slot_after, task_scope};
 
 #[derive(Debug)]
 pub(super) struct Ring<'c> {
@@ -39,8 +39,8 @@ impl<'c> Ring<'c> {
     }
 
     /// When the next start may be. `None`: at any time.
-    pub(super) fn opens(&self) -> Outcome<Option<Timestamp>> {
-        Ok(opens_at(self.next()?.1, self.limit))
+    pub(super) fn opens(&self, window: Window) -> Outcome<Option<Timestamp>> {
+        Ok(opens_at(self.next()?.1, self.limit, window.until))
     }
 
     pub(super) fn start(&self, at: Timestamp) -> Outcome<()> {

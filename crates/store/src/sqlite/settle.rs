@@ -82,7 +82,8 @@ impl Batch<'_> {
                 let row = [id.0, SkipReason::Expired.code()];
                 self.conn.prepare_cached(sql::JOB_SKIP)?.execute(row)?;
             }
-            let finish = settlement.finish_time;
+            // The clock may have gone back while the body ran: its next fire must not wait until it has caught up.
+            let finish = settlement.finish_time.min(self.now);
             after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
         }
         let freed = match lane {
