@@ -110,6 +110,12 @@ impl Tasks {
         due.filter_map(|(_, code)| book.by_code.get(code).cloned()).collect()
     }
 
+    pub(crate) fn with_deadline(&self) -> Vec<Arc<Task>> {
+        let book = self.read();
+        let with = |planned: &&Planned| planned.task.definition.start_deadline_seconds.is_some();
+        book.by_code.values().filter(with).map(|planned| planned.task.clone()).collect()
+    }
+
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.read().next.first().map(|(next, _)| *next)
     }

@@ -90,6 +90,8 @@ pub const MAX_CATCHUP_MAX: u32 = 100;
 /// Missed fire times are counted up to here; more are "at least".
 pub const MISSED_FIRES_COUNTED_MAX: u32 = 1_000;
 pub const START_DEADLINE_SECONDS_MAX: u32 = 30 * 86_400;
+/// Late fires of one task in one transaction: more of them follow in the next.
+pub const FIRES_AT_ONCE_MAX: usize = 100;
 /// Tasks fired by one transaction.
 pub const FIRE_TASKS_MAX: usize = 1_000;
 /// The scheduler looks at the clock at least this often: a step of the wall clock is noticed soon.

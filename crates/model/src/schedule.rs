@@ -208,8 +208,7 @@ pub fn plan(schedule: &Schedule, definition: &TaskDefinition, due: Timestamp, no
         return plan_after_end(schedule, definition.misfire, due, now, is_missed);
     }
     if !is_missed {
-        let fires = vec![PlannedFire { fires: Fires::one(due), how: How::OnTime }];
-        return Plan { fires, next: NextFire::of(schedule.next(due)) };
+        return plan_on_time(schedule, due, now);
     }
     let missed = missed(schedule, due, now);
     let fires = match definition.misfire {
@@ -218,6 +217,17 @@ pub fn plan(schedule: &Schedule, definition: &TaskDefinition, due: Timestamp, no
         Misfire::FireAll => catch_up(schedule, missed, definition.max_catchup),
     };
     Plan { fires, next: NextFire::of(schedule.next(now)) }
+}
+
+/// All that are due at once: what they mean to each other is decided in one transaction, and not by how quickly their
+/// jobs end.
+fn plan_on_time(schedule: &Schedule, due: Timestamp, now: Timestamp) -> Plan {
+    let (mut fires, mut next) = (Vec::new(), Some(due));
+    while let Some(time) = next.filter(|time| *time <= now && fires.len() < limits::FIRES_AT_ONCE_MAX) {
+        fires.push(PlannedFire { fires: Fires::one(time), how: How::OnTime });
+        next = schedule.next(time);
+    }
+    Plan { fires, next: NextFire::of(next) }
 }
 
 /// A fixed delay misses one fire time at most: the next one follows from a job that has not run.

@@ -137,7 +137,9 @@ fn due_fire_times_are_run_or_recorded_by_the_policy() {
     };
     for misfire in Misfire::ALL {
         check(*misfire, 0, "on time 0, next 10");
-        check(*misfire, 60, "on time 0, next 10");
+        check(*misfire, 25, "on time 0, on time 10, on time 20, next 30");
+        let seven = "on time 0, on time 10, on time 20, on time 30, on time 40, on time 50, on time 60, next 70";
+        check(*misfire, 60, seven);
     }
     check(Misfire::FireOnce, 61, "Misfire 0..60 x7, next 70");
     check(Misfire::Skip, 75, "Skip 0..70 x8, next 80");

@@ -7,6 +7,7 @@
 mod backfill;
 mod calendars;
 mod clock_watch;
+mod deadlines;
 mod fire;
 
 use std::sync::Arc;
@@ -25,18 +26,26 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
     let mut watch = ClockWatch::new(core.clock.as_ref());
     let mut failures = 0_u32;
     let mut last_look = core.clock.monotonic();
+    let mut last_deadlines = last_look;
     loop {
         // Ask to be woken before looking, or a change that arrives in between is missed.
         let wake = core.schedule_wake.notified();
         tokio::pin!(wake);
         wake.as_mut().enable();
         let is_far_back = watch.look(core.clock.as_ref()) == Step::FarBack;
+        if is_far_back {
+            core.judge_rates_anew().await;
+        }
         if core.must_plan_again.swap(false, Ordering::AcqRel) || is_far_back {
             core.plan_all_again().await;
         }
         if core.clock.monotonic().saturating_sub(last_look) >= Duration::from_millis(limits::MISSED_ENDS_LOOK_MS) {
             last_look = core.clock.monotonic();
             core.look_for_missed_ends().await;
+        }
+        if core.clock.monotonic().saturating_sub(last_deadlines) >= Duration::from_millis(limits::SCHEDULE_LOOK_MS) {
+            last_deadlines = core.clock.monotonic();
+            core.expire_overdue(core.clock.now()).await;
         }
         let planning = core.planning.lock().await;
         let now = core.clock.now();
@@ -74,6 +83,15 @@ impl Core {
         let look = Duration::from_millis(limits::SCHEDULE_LOOK_MS);
         let next = self.tasks.next_due().filter(|_| !self.is_stopping());
         next.map_or(look, |next| next.until(now).min(look))
+    }
+
+    /// Rates open by the clock that was: whoever waits for one asks again.
+    async fn judge_rates_anew(&self) {
+        if let Err(error) = self.insist(Duration::from_secs(10), || self.store.judge_rates_anew()).await {
+            tracing::error!(%error, "jobs that wait for a rate may wait until the clock has caught up");
+        }
+        self.pools.look_in_store();
+        self.claim_wake.notify_one();
     }
 
     /// The end of a job plans the next fire of a fixed delay, in the store. This node may not have heard of it: an answer

@@ -133,6 +133,18 @@ impl Data {
         }
     }
 
+    /// Whoever waits for a rate is judged anew.
+    pub(super) fn judge_rates_anew(&mut self) {
+        let throttled = self.queue.iter().filter(|(_, queued)| queued.state == QueueState::Throttled);
+        let throttled: Vec<JobId> = throttled.map(|(id, _)| *id).collect();
+        for id in throttled {
+            self.make_queued(id);
+        }
+        for ring in self.rings.values_mut() {
+            ring.open_at = None;
+        }
+    }
+
     pub(super) fn rate_opens(&self, queued: &Queued) -> bool {
         let ring = queued.lane.as_ref().and_then(|lane| self.rings.get(&ring_of(&queued.task, lane)));
         ring.is_some_and(|ring| ring.open_at.is_some())

@@ -129,6 +129,13 @@ pub(super) fn next_opening(conn: &Connection) -> Outcome<Option<Timestamp>> {
     Ok::<_, Fault>(next.map(time))
 }
 
+/// Whoever waits for a rate is judged anew.
+pub(super) fn judge_anew(conn: &Connection) -> Outcome<()> {
+    conn.prepare_cached(sql::QUEUE_JUDGE_RATES)?.execute([])?;
+    conn.prepare_cached(sql::RINGS_CLOSE)?.execute([])?;
+    Ok(())
+}
+
 /// The rates of a task begin anew.
 pub(super) fn forget(conn: &Connection, code: &TaskCode) -> Outcome<()> {
     let scope = task_scope(code);

@@ -133,7 +133,8 @@ impl Batch<'_> {
             losses,
             settlement.attempt,
             settlement.held.fence.0,
-            settlement.start_time.as_ms(),
+            // What expired has never begun.
+            Some(settlement.start_time.as_ms()).filter(|_| status != JobStatus::Skipped),
             finish_time,
             next_time,
             kept.summary,
