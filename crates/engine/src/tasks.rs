@@ -31,6 +31,9 @@ struct Book {
     /// By their next fire time; only tasks that can fire.
     next: BTreeSet<(Timestamp, TaskCode)>,
     calendars: BTreeMap<CalendarName, Arc<Calendar>>,
+    /// Counts the changes of each code that was ever used: who reads a task in the store finds out whether what was read
+    /// is old by now.
+    changes: BTreeMap<TaskCode, u64>,
 }
 
 impl Tasks {
@@ -50,19 +53,48 @@ impl Tasks {
         self.read().by_code.values().cloned().collect()
     }
 
-    /// Answers may arrive out of order: the newest version stays.
+    /// Answers may arrive out of order: the newest version of the newest task of the code stays.
     pub(crate) fn put(&self, task: Task) -> Arc<Task> {
         self.write().put(task)
     }
 
-    pub(crate) fn remove(&self, code: &TaskCode) {
-        self.write().remove(code);
+    pub(crate) fn changes(&self, code: &TaskCode) -> u64 {
+        self.read().changes.get(code).copied().unwrap_or(0)
     }
 
-    /// The scheduler has moved the fire time, in the version that it saw.
-    pub(crate) fn fired(&self, code: &TaskCode, version: i64, next: Option<Timestamp>, last: Option<Timestamp>) {
+    /// What was read of the code when `changes` were known. `false`: there have been others since, read it again.
+    pub(crate) fn put_read(&self, code: &TaskCode, read: Option<Task>, changes: u64) -> bool {
         let mut book = self.write();
-        let Some(known) = book.by_code.get(code).filter(|known| known.task.version == version) else { return };
+        if book.changes.get(code).copied().unwrap_or(0) != changes {
+            return false;
+        }
+        match read {
+            Some(task) => drop(book.put(task)),
+            None => book.remove(code),
+        }
+        true
+    }
+
+    /// A task that has taken its code since stays.
+    pub(crate) fn deleted(&self, task: &Task) {
+        let mut book = self.write();
+        if book.by_code.get(&task.code).is_some_and(|known| known.task.id == task.id) {
+            book.remove(&task.code);
+        }
+    }
+
+    /// The scheduler has moved the fire time from `from`, in the version that it saw. The end of the job that it fired
+    /// may have moved it further meanwhile.
+    pub(crate) fn fired(
+        &self,
+        (code, version): (&TaskCode, i64),
+        from: Option<Timestamp>,
+        next: Option<Timestamp>,
+        last: Option<Timestamp>,
+    ) {
+        let mut book = self.write();
+        let as_seen = |known: &&Planned| known.task.version == version && known.task.next_fire_time == from;
+        let Some(known) = book.by_code.get(code).filter(as_seen) else { return };
         let prev_fire_time = last.max(known.task.prev_fire_time);
         let moved = Task { next_fire_time: next, prev_fire_time, ..Task::clone(&known.task) };
         let moved = Planned { task: Arc::new(moved), schedule: known.schedule.clone() };
@@ -131,7 +163,7 @@ impl Tasks {
 impl Book {
     fn put(&mut self, task: Task) -> Arc<Task> {
         let task = Arc::new(task);
-        let is_newer = |known: &Planned| known.task.id == task.id && known.task.version > task.version;
+        let is_newer = |known: &Planned| (known.task.id, known.task.version) > (task.id, task.version);
         if !self.by_code.get(&task.code).is_some_and(is_newer) {
             let schedule = self.schedule_of(&task);
             self.keep(Planned { task: task.clone(), schedule });
@@ -150,6 +182,7 @@ impl Book {
     }
 
     fn remove(&mut self, code: &TaskCode) {
+        *self.changes.entry(code.clone()).or_default() += 1;
         if let Some(key) = self.by_code.remove(code).and_then(|known| known.key()) {
             self.next.remove(&key);
         }

@@ -60,16 +60,14 @@ impl Core {
             })
             .collect();
         for portion in wrong.chunks(limits::FIRE_TASKS_MAX) {
-            let replanned = self.insist(Duration::from_secs(10), || self.store.replan(portion.to_vec(), now)).await;
-            let Ok(replanned) = replanned else {
-                tracing::error!("fire times could not be planned anew; it is tried again at the next look or start");
-                continue;
-            };
+            // A task that is not planned anew can be silent for long; the store is asked until it answers.
+            let replan = || self.store.replan(portion.to_vec(), now);
+            let Ok(replanned) = self.insist(Duration::MAX, replan).await else { return };
             for (one, done) in portion.iter().zip(replanned) {
                 if done {
                     self.counts.add(Count::Replanned, 1);
                     tracing::info!(task = %one.task, from = ?one.from, to = ?one.to, "the next fire time was planned anew");
-                    self.tasks.fired(&one.task, one.version, one.to, None);
+                    self.tasks.fired((&one.task, one.version), one.from, one.to, None);
                 } else {
                     self.reload_task(&one.task).await;
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainspring_model::job::{OnLive, SkipReason};
-use mainspring_model::schedule::{How, PlannedFire, plan};
+use mainspring_model::schedule::{How, NextFire, PlannedFire, plan};
 use mainspring_model::{Task, Timestamp, Trigger, Unique};
 use mainspring_store::{Fire, FireEnd, FireEntry, Fired, GiveBack, Held, NewJob, ReplacedJob, StoreError};
 
@@ -94,10 +94,15 @@ impl Core {
                 self.reload_task(&fire.task).await;
             }
             Fired::Done(ends) => {
+                let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
                 for (entry, end) in fire.entries.into_iter().zip(ends) {
                     self.follow_entry(entry.job, end);
                 }
-                self.tasks.fired(&fire.task, fire.version, fire.next.time(), last);
+                self.tasks.fired((&fire.task, fire.version), Some(fire.due), fire.next.time(), last);
+                if fire.next == NextFire::AfterEnd && !is_any_stored {
+                    // No job will end: the store has planned from now.
+                    self.reload_task(&fire.task).await;
+                }
             }
         }
     }
