@@ -43,10 +43,10 @@ pub(crate) struct Args {
 /// How much of everything.
 #[derive(Debug, Clone, Copy, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Sizes {
-    /// Jobs in w1, w1b, w2 and w5.
+    /// Jobs in w1, w1b, w2 and w5, in each part of `lanes` and in each flood of `isolation`.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) jobs: u64,
-    /// Length of w3 and of the idle watch.
+    /// Length of w3, `idle` and `dormant`.
     #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u64,
     /// Jobs in w6; 2,000 of them are spread over 30 s.
@@ -61,6 +61,15 @@ pub(crate) struct Sizes {
     /// Length of `steady`; 600 for the ten minutes of the bar.
     #[arg(long, default_value_t = 60)]
     pub(crate) steady_seconds: u64,
+    /// Tasks in `fires` and `spread`.
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) fire_tasks: u64,
+    /// Length of `fires` and `spread`.
+    #[arg(long, default_value_t = 60)]
+    pub(crate) fire_seconds: u64,
+    /// Tasks in `instant` and `dormant`.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) due_tasks: u64,
     /// Slots of the pool.
     #[arg(long, default_value_t = 64)]
     pub(crate) slots: u32,
@@ -98,6 +107,18 @@ pub(crate) enum Scenario {
     Pages,
     /// CPU time while many jobs wait for another day.
     Idle,
+    /// Tasks that all fire on each whole second.
+    Fires,
+    /// The same number of fires, evenly over the second.
+    Spread,
+    /// Tasks that fire once, all at one instant.
+    Instant,
+    /// 100 fires a second, alone and beside a flood of other jobs.
+    Isolation,
+    /// Tasks that fire another day.
+    Dormant,
+    /// Jobs under limits, and jobs beside them.
+    Lanes,
     /// The next fire of schedules, and the slowest texts.
     Cron,
 }
@@ -127,6 +148,8 @@ impl Scenario {
             Scenario::Limits => &[Raw],
             Scenario::W1 | Scenario::W1b | Scenario::W3 | Scenario::W4 => &[Library, Rest, Effectum],
             Scenario::W2 | Scenario::W5 | Scenario::W6 | Scenario::W7 => &[Library, Effectum],
+            Scenario::Fires | Scenario::Spread | Scenario::Instant => &[Library],
+            Scenario::Isolation | Scenario::Dormant | Scenario::Lanes => &[Library],
             Scenario::Steady | Scenario::Startup | Scenario::Pages | Scenario::Idle | Scenario::Cron => &[Library],
         }
     }

@@ -83,6 +83,18 @@ fn rows_5000(dir: &Path) -> Result<f64> {
     Ok(f64::from(rows) / began.elapsed().as_secs_f64())
 }
 
+/// How long it takes to insert so many rows, `per_commit` a commit.
+pub(crate) fn rows_s(dir: &Path, rows: usize, per_commit: usize) -> Result<f64> {
+    let mut conn = open(dir, "as_many.db")?;
+    let (began, mut left) = (Instant::now(), rows);
+    while left > 0 {
+        let portion = left.min(per_commit);
+        insert(&mut conn, portion, 0)?;
+        left -= portion;
+    }
+    Ok(began.elapsed().as_secs_f64())
+}
+
 /// What a settle must do at least, 500 a commit: the row changes only under the fence that was given out.
 fn complete_500(dir: &Path) -> Result<f64> {
     let mut conn = open(dir, "complete.db")?;

@@ -9,9 +9,11 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod args;
+mod bed;
 mod client;
 mod disk;
 mod figures;
+mod fired;
 mod host;
 mod latency;
 mod limits;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainspring_model::time::Clock;
 use mainspring_model::task::TaskSwitch;
+use mainspring_model::time::Clock;
 use mainspring_model::{
     Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
 };

@@ -24,7 +24,8 @@ pub(crate) fn send(world: &Arc<World>, asking: &mut JoinSet<()>) {
     // Of a pool that has room; the last two are of another tenant than the pile.
     let busy = PILE_FROM % TENANTS;
     let other = (PROBES_FROM + 100..).find(|number| number % TENANTS != busy).unwrap_or(0);
-    let own_pool = (PROBES_FROM..).zip([0, 8_000, 9_000, 12_000]).map(|(number, after_ms)| (PROBE_TASK, number, after_ms));
+    let own_pool =
+        (PROBES_FROM..).zip([0, 8_000, 9_000, 12_000]).map(|(number, after_ms)| (PROBE_TASK, number, after_ms));
     let beside = [(TENANTS_TASK, other, 8_500), (TENANTS_TASK, other + TENANTS, 11_000)];
     for (task, number, after_ms) in own_pool.chain(beside) {
         asking.spawn(probe(world.clone(), task, number, after_ms));

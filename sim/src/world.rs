@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainspring_model::JobId;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
-use mainspring_model::JobId;
 use mainspring_store::{MemoryStore, SqliteStore, Store};
 use tokio::task::JoinSet;
 

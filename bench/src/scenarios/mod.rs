@@ -2,6 +2,8 @@
 
 mod cron;
 mod drain;
+mod lanes;
+mod schedules;
 mod standing;
 mod start;
 mod submit;
@@ -89,6 +91,12 @@ async fn library(spec: &Spec) -> Result<Figures> {
         Scenario::Startup => standing::startup(spec).await,
         Scenario::Pages => standing::pages(spec).await,
         Scenario::Idle => standing::idle(spec).await,
+        Scenario::Fires => schedules::fires(spec, schedules::Spread::None).await,
+        Scenario::Spread => schedules::fires(spec, schedules::Spread::Even).await,
+        Scenario::Instant => schedules::instant(spec).await,
+        Scenario::Isolation => schedules::isolation(spec).await,
+        Scenario::Dormant => schedules::dormant(spec).await,
+        Scenario::Lanes => lanes::lanes(spec).await,
         Scenario::Cron => cron::schedules(),
     }
 }

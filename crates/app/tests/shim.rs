@@ -28,6 +28,7 @@ fn facts(payload: &str) -> JobFacts {
         attempt: 2,
         fence: 5,
         biz_id: None,
+        fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
         payload: payload.to_owned(),
     }
 }
@@ -266,7 +267,17 @@ async fn the_environment_is_what_the_template_says() {
     let mut names: Vec<&str> = ran.said.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.retain(|name| *name != "LANG");
     names.sort_unstable();
-    assert_eq!(names, ["MAINSPRING_ATTEMPT", "MAINSPRING_FENCE", "MAINSPRING_JOB_ID", "MAINSPRING_TASK", "PATH"]);
+    assert_eq!(
+        names,
+        [
+            "MAINSPRING_ATTEMPT",
+            "MAINSPRING_FENCE",
+            "MAINSPRING_FIRE_TIME",
+            "MAINSPRING_JOB_ID",
+            "MAINSPRING_TASK",
+            "PATH"
+        ]
+    );
     let mut allowed = template("env", &[]);
     allowed.env = vec!["CARGO_MANIFEST_DIR".to_owned(), "NOT_SET_ANYWHERE".to_owned()];
     let ran = run(allowed, "null").await;

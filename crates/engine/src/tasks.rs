@@ -38,7 +38,7 @@ struct Book {
 
 impl Tasks {
     pub(crate) fn get(&self, code: &TaskCode) -> Option<Arc<Task>> {
-        self.planned(code).map(|planned| planned.task)
+        self.read().by_code.get(code).map(|planned| planned.task.clone())
     }
 
     pub(crate) fn planned(&self, code: &TaskCode) -> Option<Planned> {

@@ -213,6 +213,8 @@ pub struct Settlement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     Applied,
+    /// Besides, a job that waited for its lane may be claimed now.
+    AppliedAndFreed,
     /// An earlier try with an unknown outcome had been applied.
     AlreadyApplied,
     /// The fence is gone: somebody else owns or ended the job. Kept as a DISCARDED attempt, nothing else changed.

@@ -11,8 +11,8 @@ use mainspring_model::operations::JobOperation;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::{Fence, Incarnation, JobId, JobStatus, TaskCode, Timestamp, Unique};
 use mainspring_store::{
-    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Operated, Settled, Settlement, Started,
-    Store, StoreError, Submitted,
+    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Operated, Settled, Settlement,
+    Started, Store, StoreError, Submitted,
 };
 
 use crate::locked;

@@ -6,8 +6,8 @@ use mainspring_model::task::{Misfire, TaskDefinition};
 use mainspring_model::{Timestamp, Trigger};
 use mainspring_store::Fire;
 
-use crate::oracle::Oracle;
 use crate::crons::is_delay;
+use crate::oracle::Oracle;
 
 #[derive(Debug, PartialEq)]
 struct Entry {
@@ -54,8 +54,7 @@ fn expected(definition: &TaskDefinition, oracle: &Oracle, due: Timestamp, now: T
     let of = |next: Option<Timestamp>| next.map_or(NextFire::Never, NextFire::At);
     let on_time = |fires| Entry { fires, trigger: Trigger::Cron, skip: None, serial: false };
     let misfire = |fires| Entry { fires, trigger: Trigger::Misfire, skip: None, serial: false };
-    let skipped =
-        |fires| Entry { fires, trigger: Trigger::Misfire, skip: Some(SkipReason::Misfire), serial: false };
+    let skipped = |fires| Entry { fires, trigger: Trigger::Misfire, skip: Some(SkipReason::Misfire), serial: false };
     if is_delay(definition) {
         let one = Fires::one(due);
         return match (is_missed, definition.misfire) {

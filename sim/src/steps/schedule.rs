@@ -19,9 +19,8 @@ impl Desk<'_> {
         let answers = self.sound("fire", answer)?;
         for (fire, fired) in fires.iter().zip(&answers) {
             self.event(format_args!("fires {} due {} now {now}: {fired:?}", fire.task, fire.due));
-            let as_seen = |task: &&GhostTask| {
-                task.enabled && task.version == fire.version && task.next == Some(fire.due)
-            };
+            let as_seen =
+                |task: &&GhostTask| task.enabled && task.version == fire.version && task.next == Some(fire.due);
             let task = self.ghost.tasks.get(&fire.task).filter(as_seen).cloned();
             let is_repeated = fire.entries.iter().any(|entry| self.job(entry.job.id).is_some());
             match (fired, task) {
@@ -57,7 +56,8 @@ impl Desk<'_> {
             self.violate("INV-16", format!("{} fires {} at {now}, it is {latest}", fire.task, fire.due));
         }
         let choices = self.ghost.schedules.oracles(&task.definition);
-        let judged: Vec<_> = choices.iter().map(|oracle| super::plan::judge(&task.definition, oracle, fire, now)).collect();
+        let judged: Vec<_> =
+            choices.iter().map(|oracle| super::plan::judge(&task.definition, oracle, fire, now)).collect();
         // While a calendar changes, any of its versions may have been planned with.
         if !judged.iter().any(Option::is_none)
             && let Some((invariant, detail)) = judged.into_iter().flatten().next()
@@ -101,7 +101,8 @@ impl Desk<'_> {
                 return self.violate("INV-14", detail);
             }
             (_, Some(first)) => {
-                let detail = format!("{} fires {} with job {}, job {first} was before it", job.task, fires.last, job.id);
+                let detail =
+                    format!("{} fires {} with job {}, job {first} was before it", job.task, fires.last, job.id);
                 self.violate("INV-13", detail);
             }
             (_, None) => {}
@@ -145,7 +146,8 @@ impl Desk<'_> {
             let Some(known) = self.job(job.id) else { continue };
             let (before, newest) = (known.image.clone(), known.newest_fence);
             if job.fence <= newest {
-                let detail = format!("job {} was replaced with fence {}, a claim of it has {newest}", job.id, job.fence);
+                let detail =
+                    format!("job {} was replaced with fence {}, a claim of it has {newest}", job.id, job.fence);
                 self.violate("INV-5", detail);
             }
             self.ended(job.id, before, JobStatus::Cancelled, None, now);
@@ -190,7 +192,8 @@ impl Desk<'_> {
                 let choices = self.ghost.schedules.oracles(&task.definition);
                 let is_right = choices.iter().any(|oracle| oracle.next(now) == replan.to);
                 // A later one passes over nothing only when days were taken out of its calendar.
-                let passes_over = task.definition.calendar.is_none() && replan.to > replan.from && replan.from.is_some();
+                let passes_over =
+                    task.definition.calendar.is_none() && replan.to > replan.from && replan.from.is_some();
                 if !is_right || passes_over {
                     let detail = format!("{} is planned anew from {:?} to {:?}", replan.task, replan.from, replan.to);
                     self.violate("INV-15", detail);

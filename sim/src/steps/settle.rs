@@ -57,11 +57,11 @@ impl Desk<'_> {
             let holds = self.ghost.holds(settlement.held);
             let before = self.job(id).and_then(|job| job.settled.get(&fence)).copied();
             match (settled, holds, before) {
-                (Settled::Applied, true, None) => ended.extend(self.applied(settlement)),
-                (Settled::Applied, _, Some(_)) => {
+                (Settled::Applied | Settled::AppliedAndFreed, true, None) => ended.extend(self.applied(settlement)),
+                (Settled::Applied | Settled::AppliedAndFreed, _, Some(_)) => {
                     self.violate("INV-6", format!("{id}-{fence} was settled a second time"));
                 }
-                (Settled::Applied, false, None) => {
+                (Settled::Applied | Settled::AppliedAndFreed, false, None) => {
                     let newest = self.job(id).map(|job| job.newest_fence);
                     let detail = format!("{id}-{fence} was settled, the newest claim is {newest:?}, held: false");
                     self.violate("INV-7", detail);

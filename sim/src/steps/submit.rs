@@ -93,7 +93,8 @@ impl Desk<'_> {
             self.violate("INV-14", format!("job {} runs {time}, which is no fire time of {}", job.id, job.task));
         }
         let first = self.ghost.schedules.fired.get(&(job.task.clone(), time)).and_then(|id| self.job(*id));
-        let ran = first.is_some_and(|first| first.image.status != JobStatus::Skipped && first.stored_ms < began_ms.unwrap_or(0));
+        let ran = first
+            .is_some_and(|first| first.image.status != JobStatus::Skipped && first.stored_ms < began_ms.unwrap_or(0));
         if ran {
             self.violate("INV-13", format!("job {} runs {time} of {} again", job.id, job.task));
         }

@@ -199,7 +199,8 @@ fn headers(call: &HttpCall, facts: &JobFacts) -> Result<HeaderMap, String> {
         ("x-mainspring-fence", facts.fence.to_string()),
         ("idempotency-key", facts.biz_id.clone().unwrap_or_else(|| facts.job_id.clone())),
     ];
-    for (name, value) in own {
+    let fire_time = facts.fire_time.clone().map(|time| ("x-mainspring-fire-time", time));
+    for (name, value) in own.into_iter().chain(fire_time) {
         // A business key may be in any script; a header takes bytes.
         let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| format!("no header takes `{value}`"))?;
         headers.insert(HeaderName::from_static(name), value);

@@ -154,6 +154,7 @@ impl CommandHandler {
         env.insert("MAINSPRING_ATTEMPT".to_owned(), facts.attempt.to_string());
         env.insert("MAINSPRING_FENCE".to_owned(), facts.fence.to_string());
         env.insert("MAINSPRING_TASK".to_owned(), facts.task.clone());
+        env.extend(facts.fire_time.clone().map(|time| ("MAINSPRING_FIRE_TIME".to_owned(), time)));
         env
     }
 

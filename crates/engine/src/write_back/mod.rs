@@ -115,14 +115,15 @@ impl Core {
     }
 
     async fn settled(&self, attempt: &LiveAttempt, settlement: &Settlement, settled: Settled) {
-        if !matches!(settled, Settled::Applied | Settled::AlreadyApplied) {
+        if matches!(settled, Settled::Lost | Settled::Unreadable) {
             self.counts.add(Count::Discarded, 1);
             return tracing::info!(attempt = %attempt.id(), "the job had moved on: its result is discarded");
         }
         self.counts.add(Count::Settled, 1);
         let decision = &settlement.decision;
-        if settlement.lane.is_some() {
-            // Its end may have let another one go on.
+        // Of the first try of a repeated settlement nobody knows whether it has let another one go on.
+        let may_have_freed = settled == Settled::AlreadyApplied && settlement.lane.is_some();
+        if settled == Settled::AppliedAndFreed || may_have_freed {
             attempt.pool.store_has(Timestamp::default());
         }
         match decision.next {

@@ -162,15 +162,14 @@ impl Data {
 
     /// A row of the lane is held no more, or is gone: the first that waits for a place is judged anew. One of those that
     /// run one after another waits on while another of them is held, and does not keep the others of the lane back.
-    pub(super) fn release_lane(&mut self, task: &TaskCode, lane: Option<&Lane>) {
-        let Some(lane) = lane else { return };
+    pub(super) fn release_lane(&mut self, task: &TaskCode, lane: Option<&Lane>) -> Option<JobId> {
+        let lane = lane?;
         let is_serial = |queued: &Queued| queued.lane.as_ref().is_some_and(|lane| lane.serial);
         let is_serial_held = self.of_lane(task, lane).any(|(_, queued)| is_held(queued) && is_serial(queued));
         let waiting = self.waiting(task, lane, QueueState::Limited);
-        let first = waiting.into_iter().find(|id| !(is_serial_held && is_serial(&self.queue[id])));
-        if let Some(id) = first {
-            self.make_queued(id);
-        }
+        let first = waiting.into_iter().find(|id| !(is_serial_held && is_serial(&self.queue[id])))?;
+        self.make_queued(first);
+        Some(first)
     }
 
     /// The limits of a task have changed: all that wait for them are judged anew.

@@ -61,8 +61,10 @@ impl Data {
             }
             self.after_end(&settlement.task, settlement.trigger, settlement.finish_time);
         }
-        self.release_lane(&settlement.task, lane.as_ref());
-        Settled::Applied
+        match self.release_lane(&settlement.task, lane.as_ref()) {
+            None => Settled::Applied,
+            Some(_) => Settled::AppliedAndFreed,
+        }
     }
 
     fn write_outcome(&mut self, settlement: &Settlement, now: Timestamp) {

@@ -149,7 +149,7 @@ impl Taker<'_, '_> {
     fn park(&mut self, id: JobId) -> Outcome<()> {
         self.conn.prepare_cached(sql::QUEUE_SET_ASIDE)?.execute([id.0])?;
         match lanes::of_job(self.conn, id) {
-            Ok(Some((task, lane))) => lanes::go_on(self.conn, &task, &lane),
+            Ok(Some((task, lane))) => lanes::go_on(self.conn, &task, &lane).map(drop),
             Ok(None) | Err(Fault::Row(_)) => Ok(()),
             Err(fault) => Err(fault),
         }

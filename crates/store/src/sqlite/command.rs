@@ -10,6 +10,9 @@ use tokio::sync::oneshot;
 use super::fault::{Fault, Outcome};
 use crate::StoreError;
 
+/// A flood of submits and outcomes must not make fires late.
+const PROMPT_VERB: &str = "fire";
+
 /// What became of the transaction that a verb was part of.
 #[derive(Debug)]
 pub(super) enum Ending {
@@ -20,6 +23,8 @@ pub(super) enum Ending {
 }
 
 pub(super) trait Command: Send {
+    /// Its instant has come: it waits for the transaction under way, and not for what has gathered meanwhile.
+    fn is_prompt(&self) -> bool;
     /// Does the work and keeps the answer. The error, when it failed.
     fn run(&mut self, conn: &Connection) -> Result<(), Fault>;
     fn reply(self: Box<Self>, ending: &Ending);
@@ -48,6 +53,10 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Outcome<T> + Send,
 {
+    fn is_prompt(&self) -> bool {
+        self.verb == PROMPT_VERB
+    }
+
     fn run(&mut self, conn: &Connection) -> Result<(), Fault> {
         let work = self.work.take().expect("a command runs once");
         let outcome = catch_unwind(AssertUnwindSafe(|| work(conn)))

@@ -81,9 +81,10 @@ pub(super) fn of_job(conn: &Connection, id: JobId) -> Outcome<Option<(TaskCode, 
 
 /// A job of the lane has ended or is nobody's any more: the first one that waits goes on. One of those that run one after
 /// another waits on while another of them is held, and keeps nobody back.
-pub(super) fn go_on(conn: &Connection, code: &TaskCode, lane: &Lane) -> Outcome<()> {
-    conn.prepare_cached(sql::LANE_GO_ON)?.execute([code.as_str(), key_of(lane)])?;
-    Ok(())
+///
+/// How many: one or none.
+pub(super) fn go_on(conn: &Connection, code: &TaskCode, lane: &Lane) -> Outcome<usize> {
+    Ok(conn.prepare_cached(sql::LANE_GO_ON)?.execute([code.as_str(), key_of(lane)])?)
 }
 
 /// At most `limit`. The live jobs of a task with limits are all in lanes.
@@ -210,11 +211,10 @@ impl<'c> Gate<'c> {
         match self.held.entry(key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
-                let of_lane = [code.as_str(), key_of(lane)];
-                let count = |statement| -> rusqlite::Result<u32> {
-                    self.conn.prepare_cached(statement)?.query_row(of_lane, |row| row.get(0))
-                };
-                Ok(new.insert(HeldOfLane { jobs: count(sql::LANE_HELD)?, serial: count(sql::LANE_HELD_SERIAL)? }))
+                let mut held = self.conn.prepare_cached(sql::LANE_HELD)?;
+                let (jobs, serial) =
+                    held.query_row([code.as_str(), key_of(lane)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(new.insert(HeldOfLane { jobs, serial }))
             }
         }
     }

@@ -77,7 +77,7 @@ fn lanes_of(statement: &mut CachedStatement<'_>, params: impl rusqlite::Params) 
 
 /// One for each job that left its lane.
 fn go_on_in(conn: &Connection, left_lanes: &[(TaskCode, Lane)]) -> Outcome<()> {
-    left_lanes.iter().try_for_each(|(task, lane)| lanes::go_on(conn, task, lane))
+    left_lanes.iter().try_for_each(|(task, lane)| lanes::go_on(conn, task, lane).map(drop))
 }
 
 /// Settles each job for its dead node. One that cannot be read stays as it is and is shown in the log and by `verify`.

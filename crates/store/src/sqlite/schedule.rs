@@ -3,26 +3,34 @@
 //! **Invariant:** a fire time leaves the task in the transaction in which it gets its record, so none is lost and none has
 //! two.
 
+use std::borrow::Cow;
+
 use mainspring_model::job::{Fires, SkipReason};
 use mainspring_model::schedule::NextFire;
 use mainspring_model::task::{Task, TaskSwitch};
 use mainspring_model::{Incarnation, TaskCode, Timestamp, Trigger, Unique};
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use super::command::answer_each;
 use super::decode::coded;
 use super::fault::{Fault, Outcome};
 use super::submit::{Batch, Joining, Made, is_claimed};
-use super::{lanes, sql, tasks};
+use super::{decode, lanes, sql, tasks};
 use crate::rules::{AnyStored, completed_text, next_after_end, next_of_fire, skip_text};
 use crate::{Fire, FireEnd, FireEntry, Fired, NewJob, Replan};
 
 pub(super) fn fire(conn: &Connection, owner: Incarnation, fires: &[Fire], now: Timestamp) -> Outcome<Vec<Fired>> {
-    let mut batch = Batch::new(conn, owner)?;
+    let mut firing = Firing {
+        conn,
+        batch: Batch::new(conn, owner)?,
+        read: conn.prepare_cached(sql::TASK_READ)?,
+        fired: conn.prepare_cached(sql::TASK_FIRED)?,
+        now,
+    };
     answer_each(
         conn,
         fires,
-        |fire| fire_one(conn, &mut batch, fire, now),
+        |fire| firing.fire(fire),
         |fire, reason| {
             tracing::error!(task = %fire.task, reason, "a fire met a row that cannot be read");
             Fired::Moved
@@ -30,26 +38,38 @@ pub(super) fn fire(conn: &Connection, owner: Incarnation, fires: &[Fire], now: T
     )
 }
 
-fn fire_one(conn: &Connection, batch: &mut Batch<'_>, fire: &Fire, now: Timestamp) -> Outcome<Fired> {
-    let stored = tasks::task(conn, &fire.task)?;
-    let as_seen = |task: &Task| {
-        task.version == fire.version && task.switch == TaskSwitch::Enabled && task.next_fire_time == Some(fire.due)
-    };
-    let Some(task) = stored.as_ref().filter(|task| as_seen(task)) else {
-        return repeated(batch, fire, stored.as_ref());
-    };
-    let ends = fire.entries.iter().map(|entry| enter(conn, batch, task, entry)).collect::<Outcome<Vec<_>>>()?;
-    let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
-    let is_any_stored = if is_any_stored { AnyStored::Yes } else { AnyStored::No };
-    let next = next_of_fire(fire.next, is_any_stored, &task.definition, now);
-    let latest = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
-    let previous = latest.max(task.prev_fire_time);
-    let times = [next.time(), previous].map(|time| time.map(Timestamp::as_ms));
-    conn.prepare_cached(sql::TASK_FIRED)?.execute(params![fire.task.as_str(), times[0], times[1]])?;
-    if next == NextFire::Never {
-        alert_completed(conn, &fire.task, now)?;
+/// Statements are looked up once per call, not once per task.
+struct Firing<'c> {
+    conn: &'c Connection,
+    batch: Batch<'c>,
+    read: CachedStatement<'c>,
+    fired: CachedStatement<'c>,
+    now: Timestamp,
+}
+
+impl Firing<'_> {
+    fn fire(&mut self, fire: &Fire) -> Outcome<Fired> {
+        let stored = self.read.query([fire.task.as_str()])?.next()?.map(decode::task).transpose()?;
+        let as_seen = |task: &Task| {
+            task.version == fire.version && task.switch == TaskSwitch::Enabled && task.next_fire_time == Some(fire.due)
+        };
+        let Some(task) = stored.as_ref().filter(|task| as_seen(task)) else {
+            return repeated(&mut self.batch, fire, stored.as_ref());
+        };
+        let enter = |entry| enter(self.conn, &mut self.batch, task, entry);
+        let ends = fire.entries.iter().map(enter).collect::<Outcome<Vec<_>>>()?;
+        let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
+        let is_any_stored = if is_any_stored { AnyStored::Yes } else { AnyStored::No };
+        let next = next_of_fire(fire.next, is_any_stored, &task.definition, self.now);
+        let latest = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
+        let previous = latest.max(task.prev_fire_time);
+        let times = [next.time(), previous].map(|time| time.map(Timestamp::as_ms));
+        self.fired.execute(params![fire.task.as_str(), times[0], times[1]])?;
+        if next == NextFire::Never {
+            alert_completed(self.conn, &fire.task, self.now)?;
+        }
+        Ok(Fired::Done(ends))
     }
-    Ok(Fired::Done(ends))
 }
 
 /// Not as the planner saw it: this call was done before, or somebody else was first.
@@ -74,8 +94,13 @@ fn repeated(batch: &mut Batch<'_>, fire: &Fire, stored: Option<&Task>) -> Outcom
 
 fn enter(conn: &Connection, batch: &mut Batch<'_>, task: &Task, entry: &FireEntry) -> Outcome<FireEnd> {
     let fires = entry.job.fires.unwrap_or(Fires::one(entry.job.execute_time));
-    let job = &NewJob { biz_id: Some(fires.key()), unique: Unique::Always, ..entry.job.clone() };
-    if !batch.take_fire(job, &fires)? {
+    let key = fires.key();
+    let job = match entry.job.biz_id.as_ref() == Some(&key) && entry.job.unique == Unique::Always {
+        true => Cow::Borrowed(&entry.job),
+        false => Cow::Owned(NewJob { biz_id: Some(key.clone()), unique: Unique::Always, ..entry.job.clone() }),
+    };
+    let job = job.as_ref();
+    if !batch.take_fire(job, &key)? {
         return Ok(FireEnd::Duplicate);
     }
     if let Some(reason) = entry.skip {
@@ -114,7 +139,9 @@ pub(super) fn after_end(
     finish: Timestamp,
     now: Timestamp,
 ) -> Outcome<()> {
-    if !matches!(trigger, Trigger::Cron | Trigger::Misfire) {
+    // Few tasks wait for an end: the others are not read.
+    let is_fired = matches!(trigger, Trigger::Cron | Trigger::Misfire);
+    if !is_fired || !conn.prepare_cached(sql::TASK_AWAITS_END)?.exists([code.as_str()])? {
         return Ok(());
     }
     let task = match tasks::task(conn, code) {

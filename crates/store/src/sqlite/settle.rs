@@ -2,7 +2,7 @@
 
 use mainspring_model::decide::{Budget, Next};
 use mainspring_model::job::{DeadCause, Lane, SkipReason};
-use mainspring_model::{AttemptStatus, BizId, JobStatus, TaskCode, Timestamp, Trigger};
+use mainspring_model::{AttemptStatus, BizId, JobStatus, TaskCode, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::command::answer_each;
@@ -82,22 +82,14 @@ impl Batch<'_> {
                 let row = [id.0, SkipReason::Expired.code()];
                 self.conn.prepare_cached(sql::JOB_SKIP)?.execute(row)?;
             }
-            self.plan_next(settlement)?;
-        }
-        if let Some(lane) = lane {
-            lanes::go_on(self.conn, &settlement.task, &lane)?;
-        }
-        Ok(Settled::Applied)
-    }
-
-    /// Which tasks plan from the end of their jobs is asked once per batch and task.
-    fn plan_next(&mut self, settlement: &Settlement) -> Outcome<()> {
-        let is_fired = matches!(settlement.trigger, Trigger::Cron | Trigger::Misfire);
-        if is_fired && self.tasks.readable(&settlement.task)?.is_some_and(|task| task.definition.rests_after_end()) {
             let finish = settlement.finish_time;
             after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
         }
-        Ok(())
+        let freed = match lane {
+            Some(lane) => lanes::go_on(self.conn, &settlement.task, &lane)?,
+            None => 0,
+        };
+        Ok(if freed == 0 { Settled::Applied } else { Settled::AppliedAndFreed })
     }
 
     /// The lane of the job, before its queue row is gone. A job that was claimed outside of any lane is in one since its

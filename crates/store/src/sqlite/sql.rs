@@ -63,7 +63,6 @@ statements! {
     LANE_ENTER = "lane_enter";
     LANE_GO_ON = "lane_go_on";
     LANE_HELD = "lane_held";
-    LANE_HELD_SERIAL = "lane_held_serial";
     LANE_LEAVE = "lane_leave";
     LANE_LIVE = "lane_live";
     LANE_LIVE_FIRST = "lane_live_first";
@@ -126,6 +125,7 @@ statements! {
     RING_WAIT = "ring_wait";
     TASKS = "tasks";
     TASK_DECLARE = "task_declare";
+    TASK_AWAITS_END = "task_awaits_end";
     TASK_DELETE = "task_delete";
     TASK_DELETED = "task_deleted";
     TASK_FIRED = "task_fired";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use mainspring_model::job::{Fires, Lane, OnLive, SkipReason};
+use mainspring_model::job::{Lane, OnLive, SkipReason};
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
     BizId, Code, Incarnation, JobId, JobStatus, PoolName, QueueState, Task, TaskCode, Timestamp, Unique, limits,
@@ -41,6 +41,9 @@ pub(super) struct Batch<'c> {
     job_insert: CachedStatement<'c>,
     queue_insert: CachedStatement<'c>,
     key_insert: CachedStatement<'c>,
+    /// Of jobs with fire times or keys, and of jobs in lanes: looked up when the first one comes.
+    fired_insert: Option<CachedStatement<'c>>,
+    lane_insert: Option<CachedStatement<'c>>,
     tasks: Tasks<'c>,
     /// Pools that were looked at, and whether they have a rate.
     rated: BTreeMap<PoolName, bool>,
@@ -76,6 +79,8 @@ impl<'c> Batch<'c> {
             job_insert: conn.prepare_cached(sql::JOB_INSERT)?,
             queue_insert: conn.prepare_cached(sql::QUEUE_INSERT)?,
             key_insert: conn.prepare_cached(sql::KEY_INSERT)?,
+            fired_insert: None,
+            lane_insert: None,
             tasks: Tasks::new(conn),
             rated: BTreeMap::new(),
         })
@@ -196,8 +201,7 @@ impl<'c> Batch<'c> {
     }
 
     /// `false`: the fire time has its record, for ever.
-    pub(super) fn take_fire(&mut self, job: &NewJob, fires: &Fires) -> Outcome<bool> {
-        let key = fires.key();
+    pub(super) fn take_fire(&mut self, job: &NewJob, key: &BizId) -> Outcome<bool> {
         Ok(self.key_insert.execute(params![key.as_str(), job.task.as_str(), job.id.0, false])? == 1)
     }
 
@@ -275,7 +279,7 @@ impl<'c> Batch<'c> {
                     Beginning::Skipped { reason, words } => (JobStatus::Skipped, 0, Some((reason, words))),
                 };
                 let (last, first) = (job.fires.map(|fires| fires.last), job.fires.map(|fires| fires.first));
-                self.conn.prepare_cached(sql::JOB_INSERT_FIRED)?.execute(params![
+                prepared(&mut self.fired_insert, self.conn, sql::JOB_INSERT_FIRED)?.execute(params![
                     job.id.0,
                     job.task.as_str(),
                     pool,
@@ -315,7 +319,7 @@ impl<'c> Batch<'c> {
             }
             Some(lane) => {
                 let place = (lane_code(Some(lane)), key_of(lane));
-                self.conn.prepare_cached(sql::QUEUE_INSERT_LANE)?.execute(params![
+                prepared(&mut self.lane_insert, self.conn, sql::QUEUE_INSERT_LANE)?.execute(params![
                     job.id.0,
                     task,
                     pool,
@@ -330,6 +334,17 @@ impl<'c> Batch<'c> {
             }
         }
         Ok(())
+    }
+}
+
+fn prepared<'s, 'c>(
+    slot: &'s mut Option<CachedStatement<'c>>,
+    conn: &'c Connection,
+    statement: &str,
+) -> Outcome<&'s mut CachedStatement<'c>> {
+    match slot {
+        Some(known) => Ok(known),
+        None => Ok(slot.insert(conn.prepare_cached(statement)?)),
     }
 }
 

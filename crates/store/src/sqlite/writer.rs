@@ -91,16 +91,28 @@ impl Body {
                     Err(_) => break,
                 }
             }
-            let ending = self.transact(&mut batch);
-            for command in batch.drain(..) {
-                command.reply(&ending);
+            // Callers wait for their answers, so none has two commands here whose order could matter.
+            batch.sort_by_key(|command| !command.is_prompt());
+            let prompt = batch.partition_point(|command| command.is_prompt());
+            if prompt > 0 {
+                self.commit(batch.drain(..prompt).collect());
             }
-            if let Some(conn) = &self.conn {
-                self.policy.after_commit(conn);
+            if !batch.is_empty() {
+                self.commit(std::mem::take(&mut batch));
             }
         }
         if let Some(conn) = &self.conn {
             self.policy.at_close(conn);
+        }
+    }
+
+    fn commit(&mut self, mut commands: Vec<Box<dyn Command>>) {
+        let ending = self.transact(&mut commands);
+        for command in commands {
+            command.reply(&ending);
+        }
+        if let Some(conn) = &self.conn {
+            self.policy.after_commit(conn);
         }
     }
 

@@ -19,7 +19,7 @@ pub struct CommandTemplate {
     pub name: HandlerName,
     /// A path, or a name that is looked for in `PATH`.
     pub program: String,
-    /// May hold `{payload}`, `{payload.FIELD}`, `{jobId}`, `{attempt}`, `{fence}`, `{bizId}`; `{{` is a brace.
+    /// May hold `{payload}`, `{payload.FIELD}`, `{jobId}`, `{attempt}`, `{fence}`, `{bizId}`, `{fireTime}`; `{{` is a brace.
     pub args: Vec<String>,
     pub cwd: Option<PathBuf>,
     /// Names of variables that the program inherits besides `PATH` and `LANG`.
@@ -88,6 +88,8 @@ pub struct JobFacts {
     pub attempt: u32,
     pub fence: i64,
     pub biz_id: Option<String>,
+    /// Of a job that a schedule made, as RFC 3339.
+    pub fire_time: Option<String>,
     /// JSON text.
     pub payload: String,
 }
@@ -100,6 +102,7 @@ impl JobFacts {
             attempt: context.attempt(),
             fence: context.fence().0,
             biz_id: context.biz_id().map(ToString::to_string),
+            fire_time: context.fire_time().map(|time| time.to_string()),
             payload: context.payload().to_owned(),
         }
     }
@@ -113,6 +116,7 @@ enum Piece {
     JobId,
     Attempt,
     Fence,
+    FireTime,
     BizId,
 }
 
@@ -143,7 +147,7 @@ impl Argument {
                 );
             };
             let Some(piece) = Piece::parse(word) else {
-                let known = "{payload}, {payload.FIELD}, {jobId}, {attempt}, {fence}, {bizId}";
+                let known = "{payload}, {payload.FIELD}, {jobId}, {attempt}, {fence}, {bizId}, {fireTime}";
                 return bad(
                     "PLACEHOLDER",
                     format!("`{{{word}}}` is not one of {known}; {{{{ is a brace that stands for itself"),
@@ -189,6 +193,7 @@ impl Piece {
             "jobId" => Piece::JobId,
             "attempt" => Piece::Attempt,
             "fence" => Piece::Fence,
+            "fireTime" => Piece::FireTime,
             "bizId" => Piece::BizId,
             _ => Piece::Field(word.strip_prefix("payload.").filter(|field| !field.is_empty())?.to_owned()),
         })
@@ -201,6 +206,7 @@ impl Piece {
             Piece::JobId => facts.job_id.clone(),
             Piece::Attempt => facts.attempt.to_string(),
             Piece::Fence => facts.fence.to_string(),
+            Piece::FireTime => facts.fire_time.clone().unwrap_or_default(),
             Piece::BizId => facts.biz_id.clone().unwrap_or_default(),
             Piece::Field(field) => match payload.get(field) {
                 None => return Err(format!("the payload has no field `{field}`, which the command needs")),
@@ -230,6 +236,7 @@ mod tests {
             attempt: 2,
             fence: 3,
             biz_id: Some("订单 42".to_owned()),
+            fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
             payload: payload.to_owned(),
             ..JobFacts::default()
         };
@@ -244,6 +251,7 @@ mod tests {
         check(&[], "null", &[]);
         check(&["", "plain"], "null", &["", "plain"]);
         check(&["{jobId}-{attempt}-{fence}", "{bizId}"], "null", &["7-2-3", "订单 42"]);
+        check(&["--hour={fireTime}"], "null", &["--hour=2026-12-01T08:00:00.000Z"]);
         check(&["{payload}"], r#"{"a": 1}"#, &[r#"{"a": 1}"#]);
         check(
             &["--to={payload.to}"],

@@ -19,9 +19,9 @@ ALTER TABLE async_task ADD COLUMN concurrency_key TEXT;
 -- 0: in no lane. 1: in the lane of its task and key. 2: besides, one of those that run one after another.
 ALTER TABLE job_queue ADD COLUMN lane INTEGER NOT NULL DEFAULT 0;
 -- Partial: the jobs of tasks without limits never touch it. The key of a job in a lane is '' when it has none. With id
--- and lane it answers alone: counts of a lane look at no row.
+-- and lane it answers alone: counts of a lane look at no row. A second index, of those that run one after another, would
+-- cost every job of every task the look whether it belongs there.
 CREATE INDEX job_queue_lane ON job_queue (task_code, concurrency_key, state, priority, due, job_id, lane) WHERE lane > 0;
-CREATE INDEX job_queue_serial ON job_queue (task_code, concurrency_key, state, lane) WHERE lane = 2;
 -- Live jobs of tasks whose limits were defined, and not kept, before.
 UPDATE job_queue SET lane = 1, concurrency_key = ''
 WHERE task_code IN (SELECT task_code FROM task_info WHERE overlap <> 'ALLOW' OR max_running IS NOT NULL);

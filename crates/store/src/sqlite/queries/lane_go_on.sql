@@ -4,6 +4,6 @@ UPDATE job_queue SET state = 0 WHERE job_id = (
     SELECT w.job_id FROM job_queue w INDEXED BY job_queue_lane
     WHERE w.lane > 0 AND w.task_code = ?1 AND w.concurrency_key = ?2 AND w.state = 4
       AND (w.lane = 1 OR NOT EXISTS (
-          SELECT 1 FROM job_queue h INDEXED BY job_queue_serial
-          WHERE h.lane = 2 AND h.task_code = ?1 AND h.concurrency_key = ?2 AND h.state IN (1, 2)))
+          SELECT 1 FROM job_queue h INDEXED BY job_queue_lane
+          WHERE h.lane > 0 AND h.lane = 2 AND h.task_code = ?1 AND h.concurrency_key = ?2 AND h.state IN (1, 2)))
     ORDER BY w.priority, w.due, w.job_id LIMIT 1)

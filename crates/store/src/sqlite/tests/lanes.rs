@@ -76,7 +76,7 @@ async fn a_job_that_was_claimed_before_its_task_got_a_limit_lets_others_go_on() 
     assert_eq!(world.claim_ids(5).await, [0; 0]);
     assert_eq!(world.queue_state(2).await, Some(QueueState::Limited));
     // Its settlement says what the claim said: no lane.
-    assert_eq!(world.settle(settlement(&claims[0], done(None))).await, Settled::Applied);
+    assert_eq!(world.settle(settlement(&claims[0], done(None))).await, Settled::AppliedAndFreed);
     assert_eq!(world.claim_ids(5).await, [2]);
     // And without the limit all of them are free again.
     world.edit(TASK, definition()).await;
@@ -93,7 +93,7 @@ async fn a_job_of_a_lane_that_cannot_be_read_keeps_nobody_back() {
     world.stored((1..=3).map(|id| of_task(id, "narrow")).collect()).await;
     let first = world.claim(5, T0).await.jobs;
     change(&path, "UPDATE async_task SET task_status = 42 WHERE id = 2");
-    assert_eq!(world.settle(settlement(&first[0], done(None))).await, Settled::Applied);
+    assert_eq!(world.settle(settlement(&first[0], done(None))).await, Settled::AppliedAndFreed);
     assert_eq!(world.claim_ids(5).await, [3], "the second one was let go on, and could not be read");
 }
 

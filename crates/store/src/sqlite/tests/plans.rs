@@ -114,16 +114,12 @@ fn lanes_rates_and_requests_use_the_index_they_name() {
         assert!(plan.contains(expect), "expected `{expect}` in\n{plan}\nof\n{statement}");
     };
     check(sql::LANE_HELD, "COVERING INDEX job_queue_lane (task_code=? AND concurrency_key=? AND state=?)");
-    check(
-        sql::LANE_HELD_SERIAL,
-        "COVERING INDEX job_queue_serial (task_code=? AND concurrency_key=? AND state=? AND lane=?)",
-    );
     check(sql::LANE_GO_ON, "SEARCH job_queue USING INTEGER PRIMARY KEY (rowid=?)");
     check(
         sql::LANE_GO_ON,
         "SEARCH w USING COVERING INDEX job_queue_lane (task_code=? AND concurrency_key=? AND state=?)",
     );
-    check(sql::LANE_GO_ON, "SEARCH h USING COVERING INDEX job_queue_serial");
+    check(sql::LANE_GO_ON, "SEARCH h USING COVERING INDEX job_queue_lane");
     check(sql::LANE_LIVE, "COVERING INDEX job_queue_lane (task_code=?)");
     check(sql::LANE_LIVE_FIRST, "COVERING INDEX job_queue_lane (task_code=?)");
     check(sql::LANE_LIVE_IDS, "COVERING INDEX job_queue_lane (task_code=?)");
