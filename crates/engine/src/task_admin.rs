@@ -114,7 +114,12 @@ impl Core {
         self.changed_or_missing(code, change).await
     }
 
-    pub(crate) async fn switch_task(self: &Arc<Core>, code: &TaskCode, to: TaskSwitch, by: &str) -> Result<Task, Error> {
+    pub(crate) async fn switch_task(
+        self: &Arc<Core>,
+        code: &TaskCode,
+        to: TaskSwitch,
+        by: &str,
+    ) -> Result<Task, Error> {
         let known = self.task_or_refuse(code)?;
         let operation = match to {
             TaskSwitch::Enabled => TaskOperation::Enable,

@@ -62,6 +62,7 @@ macro_rules! store_suite {
                     a_repeat_after_the_task_was_disabled_is_still_stored,
                     a_big_payload_comes_back_whole,
                     a_fresh_job_is_claimed_by_its_own_insert,
+                    a_repetition_hands_out_no_job_that_has_ended,
                 }
                 claim {
                     due_jobs_come_in_order_of_their_time,
@@ -114,6 +115,7 @@ macro_rules! store_suite {
                     a_repeated_edit_is_known,
                     a_switch_wins_over_edits_and_is_idempotent,
                     a_task_with_live_jobs_is_not_deleted,
+                    a_task_gets_no_id_of_a_deleted_one,
                     pools_are_kept,
                     operations_agree_with_the_rules_in_every_state,
                     an_operation_needs_what_the_person_saw,
@@ -178,6 +180,7 @@ macro_rules! store_suite {
                     each_key_has_its_own_rate,
                     a_rate_hands_out_ahead_and_each_job_on_its_instant,
                     a_pool_keeps_its_rate_and_nobody_asks_in_vain,
+                    a_new_job_of_a_pool_with_a_rate_is_not_claimed_by_its_insert,
                     a_pool_whose_rate_changes_goes_on,
                     an_edit_of_a_rate_begins_anew,
                     a_job_that_is_ended_while_it_waits_takes_nobodys_time,

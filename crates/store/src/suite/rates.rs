@@ -119,6 +119,13 @@ pub async fn a_pool_keeps_its_rate_and_nobody_asks_in_vain(world: &World) {
     assert_eq!(ids(&world.claim(10, at(2_002)).await), [7, 8, 9]);
 }
 
+pub async fn a_new_job_of_a_pool_with_a_rate_is_not_claimed_by_its_insert(world: &World) {
+    world.store.put_pool(pool(Some("1/1s")), "ann".to_owned(), T0).await.expect("writes");
+    let claiming = |id| NewJob { claim: true, ..of_task(id, TASK) };
+    assert_eq!(world.submit(vec![claiming(1), claiming(2)]).await, [stored(), stored()]);
+    assert_eq!(ids(&world.claim(10, at(0)).await), [1]);
+}
+
 pub async fn a_pool_whose_rate_changes_goes_on(world: &World) {
     world.stored((1..=100).map(|id| of_task(id, TASK)).collect()).await;
     let mut now = 0;
