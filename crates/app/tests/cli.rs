@@ -77,7 +77,11 @@ fn exit_codes_tell_failed_refused_and_unavailable_apart() {
     alone(&["job", "list", "--server", "nowhere"], 2, "is not a server's URL");
     alone(&["serve", "--listen", "0.0.0.0:0"], 78, "there are no accounts yet");
     alone(&["serve", "--config", "missing.toml"], 78, "missing.toml cannot be read");
-    alone(&["serve", "--database", "oracle://x"], 78, "is not a database that this build knows");
+    alone(
+        &["serve", "--listen", "127.0.0.1:0", "--database", "oracle://x"],
+        78,
+        "is not a database that this build knows",
+    );
     alone(&["serve", "--listen", server.url.strip_prefix("http://").expect("a URL")], 69, "something else listens");
     alone(&["verify"], 78, "there is no database at mainspring-data/mainspring.db");
 }
