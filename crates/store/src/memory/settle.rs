@@ -59,7 +59,8 @@ impl Data {
             if stop_task {
                 self.stop(settlement, status, now);
             }
-            self.after_end(&settlement.task, settlement.trigger, settlement.finish_time);
+            // An end that lies in the future is one by a clock that has gone back since.
+            self.after_end(&settlement.task, settlement.trigger, settlement.finish_time.min(now));
         }
         match self.release_lane(&settlement.task, lane.as_ref()) {
             None => Settled::Applied,

@@ -82,7 +82,8 @@ impl Batch<'_> {
                 let row = [id.0, SkipReason::Expired.code()];
                 self.conn.prepare_cached(sql::JOB_SKIP)?.execute(row)?;
             }
-            let finish = settlement.finish_time;
+            // An end that lies in the future is one by a clock that has gone back since.
+            let finish = settlement.finish_time.min(self.now);
             after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
         }
         let freed = match lane {
