@@ -1,6 +1,6 @@
 //! The real engine over a real store, in a world that fails: calls are late, lost or refused, nodes stop dead, pause
-//! and restart, the wall clock steps, bodies misbehave, people intervene. One seed decides everything, so a failing
-//! seed is a repeatable case.
+//! and restart, the wall clock steps, bodies misbehave, people intervene, and schedules fire through all of it. One seed
+//! decides everything, so a failing seed is a repeatable case.
 //!
 //! After every call of the store the ghost (what must be true, kept outside of the product) is compared with what the
 //! store holds and answered: `steps` has a file per stage. `planted` breaks the store on purpose and proves that each

@@ -54,6 +54,10 @@ impl Link {
         self.state.change(|state| state.stop = Some(limit));
     }
 
+    pub(crate) fn is_to_stop(&self) -> bool {
+        self.state.look(|state| state.stop.is_some())
+    }
+
     /// Passes while the node runs.
     pub(crate) async fn gate(&self) {
         self.state.when(|state| (!state.dead && !state.paused).then_some(())).await;

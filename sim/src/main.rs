@@ -105,7 +105,7 @@ type Counted = std::io::Result<(u64, u64)>;
 
 fn run_seeds(arguments: &Arguments, out: &mut impl Write) -> Counted {
     let (mut passed, mut failed) = (0, 0);
-    let mut sums = [0_u64; 12];
+    let mut sums = [0_u64; FIGURES];
     for seed in arguments.all_seeds() {
         let report = run(seed, arguments.options());
         for (sum, value) in sums.iter_mut().zip(figures(&report)) {
@@ -121,19 +121,37 @@ fn run_seeds(arguments: &Arguments, out: &mut impl Write) -> Counted {
             show_failure(arguments, &report, out)?;
         }
     }
-    let [ms, jobs, bodies, repeated, calls, unknown, refused, crashes, pauses, stops, losses, late] = sums;
+    let [
+        ms,
+        jobs,
+        bodies,
+        repeated,
+        calls,
+        unknown,
+        refused,
+        crashes,
+        pauses,
+        stops,
+        losses,
+        late,
+        fires,
+        skipped,
+        replans,
+    ] = sums;
     writeln!(
         out,
         "{} seeds, {:.1} simulated hours, {crashes} crashes, {stops} polite stops, {pauses} pauses, {unknown} unknown \
          outcomes, {refused} refused of {calls} store calls, {jobs} jobs, {bodies} bodies ({repeated} repeated), \
-         {losses} losses, {late} late settlements",
+         {losses} losses, {late} late settlements, {fires} fires, {skipped} skipped, {replans} planned anew",
         passed + failed,
         ms as f64 / 3_600_000.0
     )?;
     Ok((passed, failed))
 }
 
-fn figures(report: &Report) -> [u64; 12] {
+const FIGURES: usize = 15;
+
+fn figures(report: &Report) -> [u64; FIGURES] {
     [
         report.simulated_ms,
         report.jobs,
@@ -147,6 +165,9 @@ fn figures(report: &Report) -> [u64; 12] {
         report.stops,
         report.losses,
         report.late_settlements,
+        report.fires,
+        report.skipped_fires,
+        report.replans,
     ]
 }
 

@@ -131,7 +131,9 @@ async fn look(world: &World, running: &Running) {
     for view in views {
         let name = view.settings.name.clone();
         let ceiling = locked(&world.ghost).ceilings.get(&name).copied().unwrap_or_default();
-        let too_many = view.running > ceiling.concurrency && !ceiling.callers_run;
+        // In a stop, jobs that wait for their turn without a slot count as running until they are given back.
+        let counts = !ceiling.callers_run && !running.link.is_to_stop();
+        let too_many = counts && view.running > ceiling.concurrency;
         if too_many || view.held > ceiling.capacity {
             let detail = format!("pool {name} runs {} and holds {}, at most {ceiling:?}", view.running, view.held);
             world.violate("INV-4", detail);

@@ -94,7 +94,7 @@ pub(crate) struct World {
 /// For those who still ask when the faults stop: one after the other, and some wait for a body each time.
 const LAST_ANSWERS: Duration = Duration::from_secs(1_800);
 /// Much longer than any run that ends.
-const RUN_MAX: Duration = Duration::from_secs(4 * 3_600);
+const RUN_MAX: Duration = Duration::from_secs(2 * 3_600);
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 
 pub fn run(seed: u64, options: Options) -> Report {

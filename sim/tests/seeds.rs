@@ -3,8 +3,10 @@
 use mainspring_sim::{Bug, Options, StoreKind, run};
 
 /// Seeds that once found a fault of the engine or of a store.
-const SEEDS_OF_FIXED_FAULTS: [u64; 21] =
-    [1, 60, 101, 106, 123, 198, 204, 303, 332, 1778, 1862, 2207, 3237, 3631, 4447, 4956, 5021, 5631, 3128, 3249, 4695];
+const SEEDS_OF_FIXED_FAULTS: [u64; 26] = [
+    1, 60, 101, 106, 118, 123, 147, 169, 170, 198, 204, 303, 332, 1394, 1778, 1862, 2207, 3128, 3237, 3249, 3631, 4447,
+    4695, 4956, 5021, 5631,
+];
 const SEEDS_UNTIL_SEEN: u64 = 60;
 
 fn check_holds(seed: u64, store: StoreKind) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mainspring_model::decide::Ended;
 use mainspring_model::operations::{self, Denied, JobOperation};
 use mainspring_model::{Code, Fence, Job, JobId, PoolName, Refused, Timestamp};
-use mainspring_store::{JobEnd, Operate, Operated};
+use mainspring_store::{JobEnd, Operate, Operated, StoreError};
 
 use crate::core::Core;
 use crate::error::Error;
@@ -26,7 +26,11 @@ impl Core {
             }
             let operate =
                 Operate { id, operation, seen_status: seen.status, seen_fence: seen.fence, now, by: by.to_owned() };
-            match self.store.operate(operate).await? {
+            let operated = self.store.operate(operate).await;
+            if let Err(StoreError::Unknown { .. }) = operated {
+                self.reload_soon(&seen.task);
+            }
+            match operated? {
                 Operated::Done(job) => {
                     self.follow(&job, operation, by);
                     if job.status.is_final() {

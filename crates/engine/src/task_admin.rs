@@ -1,14 +1,19 @@
 //! Tasks, changed by people and declared by programs: checked, written under their version, followed by memory at once.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use mainspring_model::operations::{self, Operations, TaskFacts, TaskOperation};
 use mainspring_model::task::{TaskSwitch, never_fires};
 use mainspring_model::{Code, Refused, Schedule, Task, TaskCode, TaskDefinition, Timestamp};
-use mainspring_store::{NextFireChange, TaskChange};
+use mainspring_store::{NextFireChange, StoreError, TaskChange};
 
 use crate::core::Core;
 use crate::error::Error;
+
+/// How often a task is read again that changes meanwhile.
+const READS_MAX: u32 = 10;
 
 impl Core {
     pub(crate) async fn load_tasks(&self) -> Result<(), Error> {
@@ -21,14 +26,32 @@ impl Core {
         Ok(())
     }
 
-    /// For a task that changed in the store without this engine's doing: a settlement stopped it, or moved its fire.
+    /// For a task that changed in the store without this engine's doing: a settlement stopped it, or moved its fire. Without
+    /// it the task could be silent, so it is insisted on.
     pub(crate) async fn reload_task(&self, code: &TaskCode) {
-        match self.store.task(code).await {
-            Ok(Some(task)) => drop(self.tasks.put(task)),
-            Ok(None) => self.tasks.remove(code),
-            Err(error) => tracing::warn!(%error, task = %code, "a changed task could not be read again"),
+        for _ in 0..READS_MAX {
+            let changes = self.tasks.changes(code);
+            let Ok(read) = self.insist(Duration::MAX, || self.store.task(code)).await else { return };
+            // An answer can be older than what became known while it was on its way.
+            if self.tasks.put_read(code, read, changes) {
+                break;
+            }
         }
         self.schedule_wake.notify_one();
+    }
+
+    /// The same for those who cannot wait.
+    pub(crate) fn reload_soon(self: &Arc<Core>, code: &TaskCode) {
+        let (core, code) = (self.clone(), code.clone());
+        self.spawn_once(async move { core.reload_task(&code).await });
+    }
+
+    /// Nobody knows whether the change was written: memory follows what is stored.
+    fn or_reload<T>(self: &Arc<Core>, code: &TaskCode, change: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Unknown { .. }) = change {
+            self.reload_soon(code);
+        }
+        change
     }
 
     /// From code or configuration. The rule of who wins: what was never declared before is written; a declaration that
@@ -44,8 +67,20 @@ impl Core {
             }
             next_fire => next_fire?,
         };
-        match self.store.declare_task(code, definition, next_fire, now).await? {
-            TaskChange::Written(task) | TaskChange::InTheWay(task) => drop(self.tasks.put(task)),
+        let is_known = self.tasks.get(&code).is_some();
+        match self.store.declare_task(code, definition.clone(), next_fire, now).await? {
+            TaskChange::Written(task) => {
+                let done = if is_known { "written over" } else { "created" };
+                tracing::info!(task = %task.code, version = task.version, done, "a new declaration");
+                self.tasks.put(task);
+            }
+            TaskChange::InTheWay(task) => {
+                if task.definition != definition {
+                    tracing::warn!(task = %task.code, "an earlier declaration is not written again: the task differs from it; \
+                         `mainspring task apply` writes it");
+                }
+                self.tasks.put(task);
+            }
             TaskChange::Conflict(_) | TaskChange::Missing => {}
         }
         self.schedule_wake.notify_one();
@@ -53,7 +88,7 @@ impl Core {
     }
 
     pub(crate) async fn create_task(
-        &self,
+        self: &Arc<Core>,
         code: TaskCode,
         definition: TaskDefinition,
         switch: TaskSwitch,
@@ -66,7 +101,8 @@ impl Core {
             // A copy of a task whose schedule has ended begins so.
             TaskSwitch::Disabled => self.schedule_of(&definition).map(|_| None)?,
         };
-        match self.store.create_task(code, definition, switch, next_fire, by.to_owned(), now).await? {
+        let change = self.store.create_task(code.clone(), definition, switch, next_fire, by.to_owned(), now).await;
+        match self.or_reload(&code, change)? {
             TaskChange::InTheWay(task) | TaskChange::Conflict(task) => {
                 let detail = format!("task `{}` exists since {}", task.code, task.create_time);
                 Err(Refused::new(Code::TaskExists, detail).hint("change it with PUT, or take another code").into())
@@ -76,28 +112,37 @@ impl Core {
     }
 
     pub(crate) async fn update_task(
-        &self,
+        self: &Arc<Core>,
         code: &TaskCode,
         version: i64,
         definition: TaskDefinition,
         by: &str,
     ) -> Result<Task, Error> {
-        self.check_definition(&definition)?;
         let now = self.clock.now();
         let known = self.task_or_refuse(code)?;
+        self.check_edit(&known.definition, &definition)?;
+        if known.version == version && known.definition == definition {
+            return Ok(Task::clone(&known)); // nothing of it changes, so nobody's version does
+        }
         // A version that is not known here is a conflict, whatever follows from it.
         let next_fire = if known.definition.same_schedule(&definition) {
             NextFireChange::Keep
         } else {
             NextFireChange::Set(self.first_fire(code, &definition, now)?)
         };
-        let change = self.store.update_task(code.clone(), version, definition, next_fire, by.to_owned(), now).await?;
+        let change = self.store.update_task(code.clone(), version, definition, next_fire, by.to_owned(), now).await;
+        let change = self.or_reload(code, change)?;
         self.pools.look_in_store();
         self.claim_wake.notify_one();
         self.changed_or_missing(code, change).await
     }
 
-    pub(crate) async fn switch_task(&self, code: &TaskCode, to: TaskSwitch, by: &str) -> Result<Task, Error> {
+    pub(crate) async fn switch_task(
+        self: &Arc<Core>,
+        code: &TaskCode,
+        to: TaskSwitch,
+        by: &str,
+    ) -> Result<Task, Error> {
         let known = self.task_or_refuse(code)?;
         let operation = match to {
             TaskSwitch::Enabled => TaskOperation::Enable,
@@ -113,18 +158,31 @@ impl Core {
         if !allowed.allows(operation) {
             return Err(allowed.refuse(&format!("task `{code}`"), operation).into());
         }
-        let change = self.store.switch_task(code.clone(), to, next_fire, by.to_owned(), now).await?;
-        self.changed_or_missing(code, change).await
+        let change = self.store.switch_task(code.clone(), to, next_fire, by.to_owned(), now).await;
+        let change = self.or_reload(code, change)?;
+        let task = self.changed_or_missing(code, change).await?;
+        if !task.definition.same_schedule(&known.definition) {
+            // It was edited in between: its first fire is the old schedule's.
+            self.must_plan_again.store(true, Ordering::Release);
+            self.schedule_wake.notify_one();
+        }
+        Ok(task)
     }
 
-    pub(crate) async fn delete_task(&self, code: &TaskCode, version: Option<i64>, by: &str) -> Result<(), Error> {
-        match self.store.delete_task(code.clone(), version, by.to_owned(), self.clock.now()).await? {
+    pub(crate) async fn delete_task(
+        self: &Arc<Core>,
+        code: &TaskCode,
+        version: Option<i64>,
+        by: &str,
+    ) -> Result<(), Error> {
+        let change = self.store.delete_task(code.clone(), version, by.to_owned(), self.clock.now()).await;
+        match self.or_reload(code, change)? {
             TaskChange::InTheWay(_) => {
                 let detail = format!("task `{code}` has jobs that are not final");
                 Err(Refused::new(Code::TaskRunning, detail).hint("disable it and wait, or cancel its jobs").into())
             }
-            TaskChange::Written(_) => {
-                self.tasks.remove(code);
+            TaskChange::Written(task) => {
+                self.tasks.deleted(&task);
                 Ok(())
             }
             change => self.changed_or_missing(code, change).await.map(drop),
@@ -199,6 +257,14 @@ impl Core {
                 Ok(None)
             }
             first => first,
+        }
+    }
+
+    /// What an edit leaves as it is need not be here: a node without the handler can edit the task all the same.
+    fn check_edit(&self, stored: &TaskDefinition, definition: &TaskDefinition) -> Result<(), Refused> {
+        match self.check_definition(definition) {
+            Err(refused) if refused.code == Code::HandlerNotFound && stored.handler == definition.handler => Ok(()),
+            checked => checked,
         }
     }
 

@@ -47,6 +47,9 @@ struct Book {
     /// By their next fire time; only tasks that can fire.
     next: BTreeSet<(Timestamp, TaskCode)>,
     calendars: BTreeMap<CalendarName, Arc<Calendar>>,
+    /// Counts the changes of each code that was ever used: who reads a task in the store finds out whether what was read
+    /// is old by now.
+    changes: BTreeMap<TaskCode, u64>,
 }
 
 impl Tasks {
@@ -66,13 +69,34 @@ impl Tasks {
         self.read().by_code.values().cloned().collect()
     }
 
-    /// Answers may arrive out of order: the newest version stays.
+    /// Answers may arrive out of order: the newest version of the newest task of the code stays.
     pub(crate) fn put(&self, task: Task) -> Arc<Task> {
         self.write().put(task)
     }
 
-    pub(crate) fn remove(&self, code: &TaskCode) {
-        self.write().remove(code);
+    pub(crate) fn changes(&self, code: &TaskCode) -> u64 {
+        self.read().changes.get(code).copied().unwrap_or(0)
+    }
+
+    /// What was read of the code when `changes` were known. `false`: there have been others since, read it again.
+    pub(crate) fn put_read(&self, code: &TaskCode, read: Option<Task>, changes: u64) -> bool {
+        let mut book = self.write();
+        if book.changes.get(code).copied().unwrap_or(0) != changes {
+            return false;
+        }
+        match read {
+            Some(task) => drop(book.put(task)),
+            None => book.remove(code),
+        }
+        true
+    }
+
+    /// A task that has taken its code since stays.
+    pub(crate) fn deleted(&self, task: &Task) {
+        let mut book = self.write();
+        if book.by_code.get(&task.code).is_some_and(|known| known.task.id == task.id) {
+            book.remove(&task.code);
+        }
     }
 
     /// The scheduler has moved the fire time. Memory that shows another one than it saw has heard of more since: the job
@@ -171,7 +195,7 @@ impl Tasks {
 impl Book {
     fn put(&mut self, task: Task) -> Arc<Task> {
         let task = Arc::new(task);
-        let is_newer = |known: &Planned| known.task.id == task.id && known.task.version > task.version;
+        let is_newer = |known: &Planned| (known.task.id, known.task.version) > (task.id, task.version);
         if !self.by_code.get(&task.code).is_some_and(is_newer) {
             let schedule = self.schedule_of(&task);
             self.keep(Planned { task: task.clone(), schedule, not_before: None });
@@ -190,6 +214,7 @@ impl Book {
     }
 
     fn remove(&mut self, code: &TaskCode) {
+        *self.changes.entry(code.clone()).or_default() += 1;
         if let Some(key) = self.by_code.remove(code).and_then(|known| known.key()) {
             self.next.remove(&key);
         }

@@ -57,7 +57,9 @@ impl Desk<'_> {
             let holds = self.ghost.holds(settlement.held);
             let before = self.job(id).and_then(|job| job.settled.get(&fence)).copied();
             match (settled, holds, before) {
-                (Settled::Applied | Settled::AppliedAndFreed, true, None) => ended.extend(self.applied(settlement)),
+                (Settled::Applied | Settled::AppliedAndFreed, true, None) => {
+                    ended.extend(self.applied(settlement, now))
+                }
                 (Settled::Applied | Settled::AppliedAndFreed, _, Some(_)) => {
                     self.violate("INV-6", format!("{id}-{fence} was settled a second time"));
                 }
@@ -90,7 +92,7 @@ impl Desk<'_> {
     }
 
     /// The job if it is final now, and whether it is decided to be dead.
-    fn applied(&mut self, settlement: &Settlement) -> Option<(JobId, bool)> {
+    fn applied(&mut self, settlement: &Settlement, now: Timestamp) -> Option<(JobId, bool)> {
         let Held { id, fence } = settlement.held;
         let decision = &settlement.decision;
         self.check_budgets(settlement);
@@ -112,7 +114,7 @@ impl Desk<'_> {
                 if status == JobStatus::Skipped {
                     self.check_expired(settlement);
                 }
-                self.after_end(id, settlement.finish_time);
+                self.after_end(id, settlement.finish_time.min(now));
                 Some((id, dead.is_some()))
             }
             Next::Again { due, spends } => {

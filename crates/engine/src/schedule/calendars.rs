@@ -1,23 +1,43 @@
 //! Calendars, changed by people: the tasks that name one follow at once.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use mainspring_model::calendar::Calendar;
 use mainspring_model::{CalendarName, Code, Refused, limits};
+use mainspring_store::StoreError;
 
 use crate::core::Core;
 use crate::error::Error;
 
 impl Core {
-    pub(crate) async fn put_calendar(&self, calendar: Calendar, by: &str) -> Result<(), Error> {
+    pub(crate) async fn put_calendar(self: &Arc<Core>, calendar: Calendar, by: &str) -> Result<(), Error> {
         calendar.check()?;
         let is_new = self.tasks.calendar(&calendar.name).is_none();
         if is_new && self.tasks.calendars().len() >= limits::CALENDARS_MAX {
             let detail = format!("at most {} calendars are kept", limits::CALENDARS_MAX);
             return Err(Refused::field("name", "TOO_MANY", detail).into());
         }
-        self.store.put_calendar(calendar.clone(), by.to_owned(), self.clock.now()).await?;
+        let put = self.store.put_calendar(calendar.clone(), by.to_owned(), self.clock.now()).await;
+        if let Err(StoreError::Unknown { .. }) = put {
+            self.reload_calendars_soon();
+        }
+        put?;
         self.tasks.put_calendar(calendar);
         self.plan_all_again().await;
         Ok(())
+    }
+
+    /// Nobody knows whether a change was written: memory follows what is stored.
+    fn reload_calendars_soon(self: &Arc<Core>) {
+        let core = self.clone();
+        self.spawn_once(async move {
+            let Ok(stored) = core.insist(Duration::MAX, || core.store.calendars()).await else { return };
+            for calendar in stored {
+                core.tasks.put_calendar(calendar);
+            }
+            core.plan_all_again().await;
+        });
     }
 
     pub(crate) async fn delete_calendar(&self, name: &CalendarName, by: &str) -> Result<(), Error> {

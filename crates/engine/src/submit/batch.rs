@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mainspring_model::job::OnLive;
 use mainspring_model::time::Clock;
 use mainspring_model::{Code, Job, Refused, Unique, limits};
 use mainspring_store::{GiveBack, Held, JobFilter, NewJob, StoreError, Submitted, Trouble, WhenFull};
@@ -258,6 +259,10 @@ impl Core {
         let claimed = match &submitted {
             Submitted::Stored { claimed, replaced } => {
                 self.follow_replaced(replaced, &job);
+                if job.on_live == OnLive::Replace {
+                    // The end of what was replaced may have set the next fire of a fixed delay.
+                    self.reload_soon(&job.task);
+                }
                 Some(*claimed)
             }
             Submitted::Duplicate { .. } | Submitted::Refused(_) => None,

@@ -59,6 +59,7 @@ impl Data {
             if stop_task {
                 self.stop(settlement, status, now);
             }
+            // An end that lies in the future is one by a clock that has gone back since.
             self.after_end(&settlement.task, settlement.trigger, settlement.finish_time.min(now));
         }
         match self.release_lane(&settlement.task, lane.as_ref()) {

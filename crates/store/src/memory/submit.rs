@@ -42,13 +42,13 @@ impl Data {
     }
 
     /// An earlier try claimed it for this node, by its own insert: a job that the node claimed later is known to it
-    /// already. Whose it is once it has ended is of no account.
+    /// already, and so is one that has ended.
     pub(super) fn is_claimed(&self, owner: Incarnation, new: &NewJob) -> bool {
         let at_insert = self.records.get(&new.id).is_some_and(|record| record.job.fence == Fence(1));
         let is_ours = |queued: &Queued| {
             at_insert && queued.state == QueueState::Claimed && queued.owner == Some(owner) && queued.fence == Fence(1)
         };
-        new.claim && self.queue.get(&new.id).is_none_or(is_ours)
+        new.claim && self.queue.get(&new.id).is_some_and(is_ours)
     }
 
     pub(super) fn live_of(&self, task: &TaskCode) -> Vec<JobId> {

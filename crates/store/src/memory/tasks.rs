@@ -19,7 +19,7 @@ impl Data {
         if let Some(stored) = self.tasks.get(&code) {
             return TaskChange::InTheWay(stored.clone());
         }
-        self.last_task_id = self.tasks.values().map(|task| task.id).max().unwrap_or(0) + 1;
+        self.last_task_id += 1;
         let task = Task {
             id: self.last_task_id,
             code: code.clone(),

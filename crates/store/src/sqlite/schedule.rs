@@ -14,7 +14,7 @@ use rusqlite::{CachedStatement, Connection, params};
 use super::command::answer_each;
 use super::decode::coded;
 use super::fault::{Fault, Outcome};
-use super::submit::{Batch, Joining, Made, is_claimed};
+use super::submit::{Batch, Joining, Made};
 use super::{decode, lanes, sql, tasks};
 use crate::rules::{AnyStored, completed_text, next_after_end, next_of_fire, skip_text};
 use crate::{Fire, FireEnd, FireEntry, Fired, NewJob, Replan};
@@ -86,7 +86,7 @@ fn repeated(batch: &mut Batch<'_>, fire: &Fire, stored: Option<&Task>) -> Outcom
         ends.push(match made {
             None => FireEnd::Duplicate,
             Some(Made { skip: Some(code), .. }) => FireEnd::Skipped(coded("skip reason", code, SkipReason::from_code)?),
-            Some(made) => FireEnd::Stored { claimed: is_claimed(&entry.job, &made), replaced: Vec::new() },
+            Some(made) => FireEnd::Stored { claimed: made.is_ours, replaced: Vec::new() },
         });
     }
     Ok(if is_any_made { Fired::Done(ends) } else { Fired::Moved })

@@ -130,6 +130,7 @@ statements! {
     TASK_AWAITS_END = "task_awaits_end";
     TASK_DECLARE = "task_declare";
     TASK_DELETE = "task_delete";
+    TASK_DELETED = "task_deleted";
     TASK_FIRED = "task_fired";
     TASK_HAS_PAST = "task_has_past";
     TASK_INSERT = "task_insert";

@@ -60,8 +60,7 @@ pub(super) struct Made {
     /// The code of the reason why it was skipped.
     pub(super) skip: Option<i64>,
     /// Claimed by its own insert, for this node, and still so.
-    is_ours: bool,
-    is_live: bool,
+    pub(super) is_ours: bool,
 }
 
 /// How a record begins.
@@ -93,7 +92,7 @@ impl<'c> Batch<'c> {
                 // A job that an earlier try stored stays stored, whatever happened to its task since.
                 let made = self.made(job)?;
                 let refused = || Submitted::Refused(refused_task(code, &job.task));
-                return Ok(made.map_or_else(refused, |made| again(job, &made)));
+                return Ok(made.map_or_else(refused, |made| again(&made)));
             }
         };
         if let Some(biz_id) = &job.biz_id
@@ -106,7 +105,7 @@ impl<'c> Batch<'c> {
             && let Some(made) = self.made(job)?
         {
             self.free_key(job)?;
-            return Ok(again(job, &made));
+            return Ok(again(&made));
         }
         match self.join(&task, job)? {
             Joining::Stored { claimed, replaced } => Ok(Submitted::Stored { claimed, replaced }),
@@ -139,7 +138,7 @@ impl<'c> Batch<'c> {
         // A job that was claimed later is known to this node, or is given back as one that it does not know.
         let is_ours =
             job.claim && claimed_at_insert && state == Some(QueueState::Claimed.code()) && owner == Some(self.owner.0);
-        Ok(Some(Made { skip, is_ours, is_live: state.is_some() }))
+        Ok(Some(Made { skip, is_ours }))
     }
 
     /// Stores a job whose key is its own, unless the live jobs of its task keep it away.
@@ -190,7 +189,7 @@ impl<'c> Batch<'c> {
         if let Some(id) = attachment {
             self.conn.prepare_cached(sql::ATTACHMENT_DELETE)?.execute([id])?;
         }
-        Ok(self.made(job)?.is_some_and(|made| is_claimed(job, &made)))
+        Ok(self.made(job)?.is_some_and(|made| made.is_ours))
     }
 
     /// Only the record of a fire time that is not run.
@@ -218,7 +217,7 @@ impl<'c> Batch<'c> {
             .query_row(params![biz_id.as_str(), job.task.as_str()], |row| row.get(0))?;
         // Stored by an earlier try: it has the key still, or has ended and freed it for another one.
         if let Some(made) = self.made(job)? {
-            return Ok(Some(again(job, &made)));
+            return Ok(Some(again(&made)));
         }
         let duplicate = first_job(self.conn, JobId(first), job.payload.as_deref())?;
         let counted = match &duplicate {
@@ -349,13 +348,8 @@ fn prepared<'s, 'c>(
 }
 
 /// The answer of the first try, without the names of those that it replaced.
-fn again(job: &NewJob, made: &Made) -> Submitted {
-    Submitted::Stored { claimed: is_claimed(job, made), replaced: Vec::new() }
-}
-
-/// A job that has ended since cannot be told from one that was claimed.
-pub(super) fn is_claimed(job: &NewJob, made: &Made) -> bool {
-    made.is_ours || (job.claim && !made.is_live)
+fn again(made: &Made) -> Submitted {
+    Submitted::Stored { claimed: made.is_ours, replaced: Vec::new() }
 }
 
 /// The job that has the key; `None` when its record is gone.

@@ -132,6 +132,7 @@ pub(super) fn delete(conn: &Connection, code: &TaskCode, version: Option<i64>, b
         return Ok(TaskChange::InTheWay(stored));
     }
     conn.prepare_cached(sql::TASK_DELETE)?.execute([code.as_str()])?;
+    conn.prepare_cached(sql::TASK_DELETED)?.execute([stored.id])?;
     rates::forget(conn, code)?;
     write_audit(conn, by.now, &by.who, "delete", &format!("task:{code}"), &format!("version {}", stored.version))?;
     Ok(TaskChange::Written(stored))

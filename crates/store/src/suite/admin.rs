@@ -123,6 +123,18 @@ pub async fn a_task_with_live_jobs_is_not_deleted(world: &World) {
     assert_eq!(world.job(1).await.status, JobStatus::Success, "the record of its jobs stays");
 }
 
+pub async fn a_task_gets_no_id_of_a_deleted_one(world: &World) {
+    let mut last = stored_task(world, TASK).await.id;
+    for turn in 1..=3 {
+        let deleted = world.store.delete_task(task(TASK), None, "bob".to_owned(), at(turn)).await.expect("answers");
+        assert!(matches!(deleted, TaskChange::Written(_)), "{deleted:?}");
+        world.create(TASK, definition()).await;
+        let id = stored_task(world, TASK).await.id;
+        assert!(id > last, "{id} after {last}");
+        last = id;
+    }
+}
+
 pub async fn pools_are_kept(world: &World) {
     let pool = |name: &str, concurrency, when_full| PoolSettings {
         name: PoolName::stored(name),

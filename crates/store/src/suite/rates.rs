@@ -130,6 +130,13 @@ pub async fn a_pool_keeps_its_rate_and_nobody_asks_in_vain(world: &World) {
     assert_eq!(ids(&world.claim(10, at(2_002)).await), [7, 8, 9]);
 }
 
+pub async fn a_new_job_of_a_pool_with_a_rate_is_not_claimed_by_its_insert(world: &World) {
+    world.store.put_pool(pool(Some("1/1s")), "ann".to_owned(), T0).await.expect("writes");
+    let claiming = |id| NewJob { claim: true, ..of_task(id, TASK) };
+    assert_eq!(world.submit(vec![claiming(1), claiming(2)]).await, [stored(), stored()]);
+    assert_eq!(ids(&world.claim(10, at(0)).await), [1]);
+}
+
 pub async fn a_pool_whose_rate_changes_goes_on(world: &World) {
     world.stored((1..=100).map(|id| of_task(id, TASK)).collect()).await;
     let mut now = 0;
@@ -215,4 +222,16 @@ pub async fn a_deleted_task_leaves_no_rate_behind(world: &World) {
         world.settle(settlement(&claim, done(None))).await;
         delete().await.expect("deletes");
     }
+}
+
+pub async fn jobs_that_wait_for_a_rate_are_judged_anew_on_request(world: &World) {
+    world.create("slow", at_rate("1/1h")).await;
+    world.stored(vec![of_task(1, "slow"), of_task(2, "slow")]).await;
+    assert_eq!(ids(&world.claim(10, at(0)).await), [1]);
+    assert_eq!(world.queue_state(2).await, Some(QueueState::Throttled));
+    world.store.judge_rates_anew().await.expect("answers");
+    assert_eq!(world.queue_state(2).await, Some(QueueState::Queued));
+    assert_eq!(ids(&world.claim(10, at(10)).await), [0_i64; 0], "the rate is the same");
+    assert_eq!(world.queue_state(2).await, Some(QueueState::Throttled));
+    assert_eq!(world.store.verify().await.expect("answers"), []);
 }

@@ -126,3 +126,11 @@ pub async fn a_fresh_job_is_claimed_by_its_own_insert(world: &World) {
     let claims = world.claim(10, T0).await.jobs;
     assert_eq!(held(&claims[0]).fence, Fence(2));
 }
+
+pub async fn a_repetition_hands_out_no_job_that_has_ended(world: &World) {
+    let new = NewJob { claim: true, ..new_job(1) };
+    // The first try found no room; the node claimed the job and ended it before the repetition came.
+    let claim = world.claimed(NewJob { claim: false, ..new.clone() }).await;
+    world.settle(settlement(&claim, done(None))).await;
+    assert_eq!(world.submit(vec![new]).await, [stored()]);
+}
