@@ -11,10 +11,10 @@ use mainspring_model::{
     Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
 };
 use mainspring_store::{
-    ClaimRequest, Claimed, DeadJob, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount, LiveJobs,
-    NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press,
-    Pressed, Replan, Settled, Settlement, Started, Store, StoreError, StoreInfo, Submitted, TaskChange, Trouble,
-    Violation,
+    ClaimRequest, Claimed, DeadJob, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
+    LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
+    PoolSettings, Press, Pressed, Replan, Settled, Settlement, Started, Store, StoreError, StoreInfo, Submitted,
+    TaskChange, Trouble, Violation,
 };
 
 use crate::link::Link;
@@ -126,6 +126,14 @@ impl Store for FaultyStore {
 
     async fn replan(&self, replans: Vec<Replan>, now: Timestamp) -> Answer<Vec<bool>> {
         self.call("replan", move |desk| desk.replan(&replans, now)).await
+    }
+
+    async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Answer<Vec<JobId>> {
+        self.call("expire", move |desk| desk.expire(&expiries, now)).await
+    }
+
+    async fn judge_rates_anew(&self) -> Answer<()> {
+        self.read("judge_rates_anew", self.store().judge_rates_anew()).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Answer<Claimed> {

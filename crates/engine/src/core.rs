@@ -46,6 +46,10 @@ pub(crate) struct Core {
 
     /// Held (shared) while a store call is under way that makes this node an owner, until memory knows of it.
     pub(crate) owning: RwLock<()>,
+    /// Held while fire times are moved: what is planned anew must not miss a fire that is under way by the old plan.
+    pub(crate) planning: tokio::sync::Mutex<()>,
+    /// The store did not take what was planned anew: the next look does it again.
+    pub(crate) must_plan_again: AtomicBool,
     /// Shared by careful attempts, exclusive for those that run alone (`model::decide::Care`).
     pub(crate) careful: Arc<RwLock<()>>,
 
@@ -105,6 +109,8 @@ impl Core {
             waiters: Waiters::default(),
             counts: Counts::default(),
             owning: RwLock::new(()),
+            planning: tokio::sync::Mutex::new(()),
+            must_plan_again: AtomicBool::new(false),
             careful: Arc::default(),
             claim_wake: Notify::new(),
             start_wake: Notify::new(),
@@ -205,15 +211,20 @@ impl Core {
     {
         let end = self.clock.monotonic().saturating_add(patience);
         let mut pause = Duration::from_millis(20);
+        let mut unknown = None;
         loop {
             match call().await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     self.counts.add(Count::StoreErrors, 1);
                     if self.clock.monotonic() + pause >= end || self.quit.is_cancelled() {
-                        return Err(error);
+                        // A last try that was not applied says nothing of those before it.
+                        return Err(unknown.unwrap_or(error));
                     }
                     tracing::debug!(%error, "store call is repeated");
+                    if matches!(error, StoreError::Unknown { .. }) {
+                        unknown = Some(error);
+                    }
                 }
             }
             self.clock.sleep(pause).await;

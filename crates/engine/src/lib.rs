@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use mainspring_model::operations::{JobOperation, Operations, TaskOperation};
 use mainspring_model::schedule::fires_to_come;
-use mainspring_model::task::TaskSwitch;
+use mainspring_model::task::{Overlap, TaskSwitch};
 use mainspring_model::time::Clock;
 use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
 use mainspring_model::{
@@ -112,10 +112,13 @@ impl Engine {
 
     pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
         let facts = self.core.pools.get(&job.pool).map(|pool| {
-            let (settings, load) = (pool.settings(), pool.load());
-            PoolFacts { paused: settings.paused, free_slots: settings.concurrency.saturating_sub(load.running) }
+            let settings = pool.settings();
+            let free_slots = settings.concurrency.saturating_sub(pool.load().running);
+            PoolFacts { paused: settings.paused, free_slots, has_rate: settings.rate_limit.is_some() }
         });
-        wait_reason::of(job, facts.unwrap_or(PoolFacts { paused: false, free_slots: 0 }), self.core.clock.now())
+        let nothing = PoolFacts { paused: false, free_slots: 0, has_rate: false };
+        let overlap = self.core.tasks.get(&job.task).map_or(Overlap::Allow, |task| task.definition.overlap);
+        wait_reason::of(job, overlap, facts.unwrap_or(nothing), self.core.clock.now())
     }
 
     // ---- tasks ----

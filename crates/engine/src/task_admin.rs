@@ -58,7 +58,14 @@ impl Core {
     pub(crate) async fn declare_task(&self, code: TaskCode, definition: TaskDefinition) -> Result<(), Error> {
         definition.check()?;
         let now = self.clock.now();
-        let next_fire = self.declared_fire(&code, &definition, now)?;
+        let next_fire = match self.declared_fire(&code, &definition, now) {
+            // A person took its calendar away since: no restart fails for that.
+            Err(refused) if self.tasks.get(&code).is_some() => {
+                tracing::warn!(task = %code, %refused, "the declaration is passed over: the task stays as it is");
+                return Ok(());
+            }
+            next_fire => next_fire?,
+        };
         match self.store.declare_task(code, definition, next_fire, now).await? {
             TaskChange::Written(task) | TaskChange::InTheWay(task) => drop(self.tasks.put(task)),
             TaskChange::Conflict(_) | TaskChange::Missing => {}

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::{Calendar, CalendarName, Schedule, Task, TaskCode, Timestamp};
 use mainspring_store::TaskFilter;
 
@@ -14,11 +15,26 @@ pub(crate) struct Planned {
     pub(crate) task: Arc<Task>,
     /// `None` for a task without one, and for one whose stored schedule this version cannot read.
     pub(crate) schedule: Option<Arc<Schedule>>,
+    /// Set when the store could not fire it for a reason of its own: until then others fire without it.
+    pub(crate) not_before: Option<Timestamp>,
+}
+
+/// What of a task must not have changed under whoever moves its fire time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) code: &'a TaskCode,
+    pub(crate) version: i64,
+    pub(crate) next_fire: Option<Timestamp>,
 }
 
 impl Planned {
+    fn is(&self, seen: &Seen<'_>) -> bool {
+        (self.task.version, self.task.next_fire_time) == (seen.version, seen.next_fire)
+    }
+
     fn key(&self) -> Option<(Timestamp, TaskCode)> {
-        self.task.next_fire_time.map(|next| (next, self.task.code.clone()))
+        let next = self.task.next_fire_time?;
+        Some((self.not_before.map_or(next, |earliest| next.max(earliest)), self.task.code.clone()))
     }
 }
 
@@ -83,22 +99,32 @@ impl Tasks {
         }
     }
 
-    /// The scheduler has moved the fire time from `from`, in the version that it saw. The end of the job that it fired
-    /// may have moved it further meanwhile.
-    pub(crate) fn fired(
-        &self,
-        (code, version): (&TaskCode, i64),
-        from: Option<Timestamp>,
-        next: Option<Timestamp>,
-        last: Option<Timestamp>,
-    ) {
+    /// The scheduler has moved the fire time. Memory that shows another one than it saw has heard of more since: the job
+    /// that fired may have ended already, and have set the next.
+    pub(crate) fn fired(&self, seen: &Seen<'_>, next: Option<Timestamp>, last: Option<Timestamp>) {
         let mut book = self.write();
-        let as_seen = |known: &&Planned| known.task.version == version && known.task.next_fire_time == from;
-        let Some(known) = book.by_code.get(code).filter(as_seen) else { return };
+        let Some(known) = book.by_code.get(seen.code).filter(|known| known.is(seen)) else { return };
         let prev_fire_time = last.max(known.task.prev_fire_time);
         let moved = Task { next_fire_time: next, prev_fire_time, ..Task::clone(&known.task) };
-        let moved = Planned { task: Arc::new(moved), schedule: known.schedule.clone() };
+        let moved = Planned { task: Arc::new(moved), schedule: known.schedule.clone(), not_before: None };
         book.keep(moved);
+    }
+
+    /// The store did not fire it, and it is still as it was seen: trying again at once would go on for ever.
+    pub(crate) fn set_aside(&self, seen: &Seen<'_>, until: Timestamp) {
+        let mut book = self.write();
+        let known = book.by_code.get(seen.code).filter(|known| known.is(seen)).cloned();
+        if let Some(known) = known {
+            book.keep(Planned { not_before: Some(until), ..known });
+        }
+    }
+
+    /// Those whose next fire follows from the end of a job.
+    pub(crate) fn waiting_for_an_end(&self) -> Vec<TaskCode> {
+        let waits = |task: &Task| {
+            task.switch == TaskSwitch::Enabled && task.next_fire_time.is_none() && task.definition.rests_after_end()
+        };
+        self.read().by_code.values().filter(|known| waits(&known.task)).map(|known| known.task.code.clone()).collect()
     }
 
     /// Tasks whose fire time has come, the longest due first.
@@ -106,6 +132,12 @@ impl Tasks {
         let book = self.read();
         let due = book.next.iter().take_while(|(next, _)| *next <= now).take(max);
         due.filter_map(|(_, code)| book.by_code.get(code).cloned()).collect()
+    }
+
+    pub(crate) fn with_deadline(&self) -> Vec<Arc<Task>> {
+        let book = self.read();
+        let with = |planned: &&Planned| planned.task.definition.start_deadline_seconds.is_some();
+        book.by_code.values().filter(with).map(|planned| planned.task.clone()).collect()
     }
 
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
@@ -166,7 +198,7 @@ impl Book {
         let is_newer = |known: &Planned| (known.task.id, known.task.version) > (task.id, task.version);
         if !self.by_code.get(&task.code).is_some_and(is_newer) {
             let schedule = self.schedule_of(&task);
-            self.keep(Planned { task: task.clone(), schedule });
+            self.keep(Planned { task: task.clone(), schedule, not_before: None });
         }
         task
     }
@@ -189,8 +221,13 @@ impl Book {
     }
 
     fn schedule_of(&self, task: &Task) -> Option<Arc<Schedule>> {
-        let calendar = task.definition.calendar.as_ref().and_then(|name| self.calendars.get(name)).cloned();
-        match Schedule::of(&task.definition, calendar) {
+        let calendar = task.definition.calendar.as_ref().map(|name| self.calendars.get(name).cloned());
+        if calendar == Some(None) {
+            // Without its calendar it would fire on days of rest.
+            tracing::error!(task = %task.code, "a task's calendar is missing or cannot be read: the task does not fire");
+            return None;
+        }
+        match Schedule::of(&task.definition, calendar.flatten()) {
             Ok(schedule) => schedule.map(Arc::new),
             Err(error) => {
                 tracing::error!(task = %task.code, %error, "a stored schedule cannot be read: the task does not fire");
@@ -206,7 +243,7 @@ impl Book {
 
     fn plan_again(&mut self, code: &TaskCode) -> Option<Planned> {
         let task = self.by_code.get(code)?.task.clone();
-        let planned = Planned { schedule: self.schedule_of(&task), task };
+        let planned = Planned { schedule: self.schedule_of(&task), task, not_before: None };
         self.keep(planned.clone());
         Some(planned)
     }
@@ -235,7 +272,55 @@ const GAPPED_CHARS_MIN: usize = 3;
 
 #[cfg(test)]
 mod tests {
-    use super::occurs;
+    use mainspring_model::task::TaskSwitch;
+    use mainspring_model::{HandlerName, Task, TaskCode, TaskDefinition, Timestamp};
+
+    use super::{Seen, Tasks, occurs};
+
+    const NOW: Timestamp = Timestamp::from_ms(1_790_000_000_000);
+
+    fn task(next_fire: Option<Timestamp>) -> Task {
+        Task {
+            id: 1,
+            code: TaskCode::stored("tick"),
+            switch: TaskSwitch::Enabled,
+            definition: TaskDefinition::cron("tick", HandlerName::stored("ok"), "* * * * *"),
+            next_fire_time: next_fire,
+            prev_fire_time: None,
+            disabled_reason: None,
+            version: 1,
+            create_time: NOW,
+            update_time: NOW,
+        }
+    }
+
+    #[test]
+    fn what_was_heard_after_a_fire_stays() {
+        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
+        tasks.put(task(Some(NOW)));
+        let seen = Seen { code: &code, version: 1, next_fire: Some(NOW) };
+        // The job that fired has ended, and its end has planned the next fire, before the fire is followed.
+        let planned = Some(NOW.plus_ms(5_000));
+        tasks.put(task(planned));
+        tasks.fired(&seen, None, Some(NOW));
+        assert_eq!(tasks.next_due(), planned);
+    }
+
+    #[test]
+    fn a_task_that_cannot_be_fired_lets_others_go_first() {
+        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
+        tasks.put(task(Some(NOW)));
+        let seen = Seen { code: &code, version: 1, next_fire: Some(NOW) };
+        let later = NOW.plus_ms(1_000);
+        tasks.set_aside(&seen, later);
+        assert!(tasks.due(NOW, 9).is_empty());
+        assert_eq!((tasks.due(later, 9).len(), tasks.next_due()), (1, Some(later)));
+        tasks.put(task(Some(NOW)));
+        assert_eq!(tasks.due(NOW, 9).len(), 1, "what is read again is tried again");
+        tasks.set_aside(&seen, later);
+        tasks.fired(&seen, None, None);
+        assert_eq!(tasks.next_due(), None);
+    }
 
     #[test]
     fn words_are_found_with_gaps() {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mainspring_model::refused::Complaints;
-use mainspring_model::wait_reason::PoolFacts;
 use mainspring_model::{Code, QueueState, Refused, Timestamp, limits};
 use mainspring_store::{LiveCount, PoolSettings};
 
@@ -23,13 +22,6 @@ pub struct PoolView {
     /// Waiting in the store, counted up to a bound.
     pub queued: LiveCount,
     pub oldest_due: Option<Timestamp>,
-}
-
-impl PoolView {
-    pub fn facts(&self) -> PoolFacts {
-        let free_slots = self.settings.concurrency.saturating_sub(self.running);
-        PoolFacts { paused: self.settings.paused, free_slots }
-    }
 }
 
 /// Numbers since the start of this node.

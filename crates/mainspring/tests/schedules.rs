@@ -28,6 +28,8 @@ on_every_store!(
     times_of_the_past_run_on_request_and_once,
     a_restart_goes_on_where_it_ended,
     a_declaration_is_written_once,
+    a_declaration_whose_schedule_has_ended_stops_no_restart,
+    a_fixed_delay_that_meets_a_job_by_hand_goes_on,
 );
 
 fn second(second: u32) -> Timestamp {
@@ -264,4 +266,28 @@ async fn a_declaration_is_written_once(jobs: Builder) {
     assert_eq!(every_of(&older).await, span(20), "an older node does not put the old rhythm back");
     older.update_task(&code("expiry"), task.version, every(30, "ok"), "ann").await.expect_err("no such handler here");
     older.stop(LIMIT).await;
+}
+
+async fn a_declaration_whose_schedule_has_ended_stops_no_restart(jobs: Builder) {
+    let world = World::on(jobs).await;
+    let (store, clock) = (world.engine().store().clone(), world.clock.clone());
+    world.end().await;
+    let once = TaskDefinition { end_at: Some(second(10)), ..every(5, "ok") };
+    let start =
+        async || Engine::builder(store.clone()).clock(clock.clone()).declare(code("once"), once.clone()).start().await;
+    start().await.expect("starts").stop(LIMIT).await;
+    clock.step(3_600_000);
+    start().await.expect("starts again").stop(LIMIT).await;
+}
+
+async fn a_fixed_delay_that_meets_a_job_by_hand_goes_on(jobs: Builder) {
+    let world = World::on(jobs).await;
+    let after_end = Some(Every { span: Span::from_ms(2_000), rhythm: Rhythm::FixedDelay });
+    world.define("slow", TaskDefinition { every: after_end, ..every(2, "gated") }).await;
+    world.engine().trigger_task(&code("slow"), None, None, "ann").await.expect("triggered");
+    world.pass(5).await;
+    // Two fire times have met it, and each has its record.
+    world.statuses("slow", &[Executing, Skipped, Skipped]).await;
+    world.gate.add_permits(1);
+    world.end().await;
 }

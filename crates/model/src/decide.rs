@@ -137,7 +137,7 @@ pub fn decide(ended: Ended, facts: &Facts, now: Timestamp, dice: u64) -> Decisio
             attempt: AttemptStatus::Skipped,
             next: Next::Final { status: JobStatus::Skipped, dead: None, stop_task: false },
             result: None,
-            error: Some(format!("expired: it waited {} to start", Span::from_ms(waited_ms.unsigned_abs()))),
+            error: Some(expired_text(waited_ms)),
         },
         Ended::Lost => after_loss(facts, now),
         Ended::GivenUp => Decision {
@@ -147,6 +147,11 @@ pub fn decide(ended: Ended, facts: &Facts, now: Timestamp, dice: u64) -> Decisio
             error: Some("given up at a polite stop of its node".to_owned()),
         },
     }
+}
+
+/// The words of a fired job that did not begin within its task's start deadline.
+pub fn expired_text(waited_ms: i64) -> String {
+    format!("expired: it waited {} to start", Span::from_ms(waited_ms.unsigned_abs()))
 }
 
 fn after_loss(facts: &Facts, now: Timestamp) -> Decision {

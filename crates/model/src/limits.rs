@@ -90,10 +90,14 @@ pub const MAX_CATCHUP_MAX: u32 = 100;
 /// Missed fire times are counted up to here; more are "at least".
 pub const MISSED_FIRES_COUNTED_MAX: u32 = 1_000;
 pub const START_DEADLINE_SECONDS_MAX: u32 = 30 * 86_400;
+/// Late fires of one task in one transaction: more of them follow in the next.
+pub const FIRES_AT_ONCE_MAX: usize = 100;
 /// Tasks fired by one transaction.
 pub const FIRE_TASKS_MAX: usize = 1_000;
 /// The scheduler looks at the clock at least this often: a step of the wall clock is noticed soon.
 pub const SCHEDULE_LOOK_MS: u64 = 1_000;
+/// How long the end of a job that planned the next fire of a fixed delay can go unheard.
+pub const MISSED_ENDS_LOOK_MS: u64 = 60_000;
 /// Wall clock against monotonic clock within one look: more is a jump.
 pub const CLOCK_JUMP_MS: i64 = 2_000;
 /// A wall clock that went back by more has all fire times planned anew.

@@ -44,6 +44,8 @@ words! {
         NeverFires = 11 "NEVER_FIRES",
         /// It has no schedule.
         NotScheduled = 12 "NOT_SCHEDULED",
+        /// It never ran: its fire time was skipped. A backfill runs it.
+        Skipped = 13 "SKIPPED",
     }
 }
 
@@ -134,7 +136,8 @@ fn job_verdict(job: &Job, operation: JobOperation, now: Timestamp) -> Result<(),
     let held = job.queue.is_some_and(|entry| matches!(entry.state, QueueState::Claimed | QueueState::Started));
     match (operation, job.status) {
         (JobOperation::Retry, JobStatus::Failed | JobStatus::Timeout | JobStatus::Cancelled) => Ok(()),
-        (JobOperation::Retry, JobStatus::Success | JobStatus::Skipped) => Err(Denied::Succeeded),
+        (JobOperation::Retry, JobStatus::Success) => Err(Denied::Succeeded),
+        (JobOperation::Retry, JobStatus::Skipped) => Err(Denied::Skipped),
         // "Retry now" of a job that waits for its next time.
         (JobOperation::Retry, JobStatus::Pending) if !held => match job.queue {
             Some(entry) if entry.due > now => Ok(()),

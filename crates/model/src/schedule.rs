@@ -71,10 +71,10 @@ impl Schedule {
 
     /// The first fire time after `after`. For a fixed delay: if a job ended then.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
-        let after = self.start_at.map_or(after, |start| after.max(start.plus_ms(-1)));
+        let earliest = self.start_at.unwrap_or_default();
         let next = match &self.calendar {
-            None => self.next_of_any_day(after),
-            Some(calendar) => self.next_by(calendar, after),
+            None => self.next_of_any_day(after, earliest),
+            Some(calendar) => self.next_by(calendar, after, earliest),
         };
         next.filter(|next| self.end_at.is_none_or(|end| *next <= end))
     }
@@ -83,13 +83,14 @@ impl Schedule {
         std::iter::successors(self.next(after), |last| self.next(*last))
     }
 
-    fn next_of_any_day(&self, after: Timestamp) -> Option<Timestamp> {
+    fn next_of_any_day(&self, after: Timestamp, earliest: Timestamp) -> Option<Timestamp> {
+        let behind = after.max(earliest.plus_ms(-1));
         match &self.when {
-            When::Cron(cron) => cron.next(&self.zone, after),
-            When::Every(Every { span, rhythm: Rhythm::FixedDelay }) => Some(after.plus(span.0)),
+            When::Cron(cron) => cron.next(&self.zone, behind),
+            When::Every(Every { span, rhythm: Rhythm::FixedDelay }) => Some(after.plus(span.0).max(earliest)),
             When::Every(Every { span, rhythm: Rhythm::FixedRate }) => {
                 let (anchor, step) = (self.start_at.unwrap_or_default(), span.as_ms().max(1));
-                let steps = after.ms_since(anchor).div_euclid(step) + 1;
+                let steps = behind.ms_since(anchor).div_euclid(step) + 1;
                 Some(anchor.plus_ms(steps.max(0).saturating_mul(step)))
             }
         }
@@ -97,17 +98,18 @@ impl Schedule {
         .filter(|next| *next > after && *next < Timestamp::MAX)
     }
 
-    fn next_by(&self, calendar: &Calendar, after: Timestamp) -> Option<Timestamp> {
-        let mut regular = self.next_of_any_day(after);
-        // Each turn leaves one excluded day behind.
+    fn next_by(&self, calendar: &Calendar, after: Timestamp, earliest: Timestamp) -> Option<Timestamp> {
+        let mut regular = self.next_of_any_day(after, earliest);
+        // Each turn leaves an excluded day behind, or a second of one that the clocks show again after its end.
         while let Some(next) = regular {
             let day = self.zone.civil_date(next);
             if !calendar.rests_on(day) {
                 break;
             }
-            regular = day.tomorrow().ok().and_then(|day| self.next_of_any_day(self.zone.start_of(day).plus_ms(-1)));
+            let morrow = day.tomorrow().ok().map(|day| self.zone.start_of(day).max(next.plus_ms(1_000)));
+            regular = morrow.and_then(|morrow| self.next_of_any_day(after, morrow));
         }
-        let made_up = self.next_made_up(calendar, after, regular);
+        let made_up = self.next_made_up(calendar, after.max(earliest.plus_ms(-1)), regular);
         [regular, made_up].into_iter().flatten().min()
     }
 
@@ -206,8 +208,7 @@ pub fn plan(schedule: &Schedule, definition: &TaskDefinition, due: Timestamp, no
         return plan_after_end(schedule, definition.misfire, due, now, is_missed);
     }
     if !is_missed {
-        let fires = vec![PlannedFire { fires: Fires::one(due), how: How::OnTime }];
-        return Plan { fires, next: NextFire::of(schedule.next(due)) };
+        return plan_on_time(schedule, due, now);
     }
     let missed = missed(schedule, due, now);
     let fires = match definition.misfire {
@@ -216,6 +217,17 @@ pub fn plan(schedule: &Schedule, definition: &TaskDefinition, due: Timestamp, no
         Misfire::FireAll => catch_up(schedule, missed, definition.max_catchup),
     };
     Plan { fires, next: NextFire::of(schedule.next(now)) }
+}
+
+/// All that are due at once: what they mean to each other is decided in one transaction, and not by how quickly their
+/// jobs end.
+fn plan_on_time(schedule: &Schedule, due: Timestamp, now: Timestamp) -> Plan {
+    let (mut fires, mut next) = (Vec::new(), Some(due));
+    while let Some(time) = next.filter(|time| *time <= now && fires.len() < limits::FIRES_AT_ONCE_MAX) {
+        fires.push(PlannedFire { fires: Fires::one(time), how: How::OnTime });
+        next = schedule.next(time);
+    }
+    Plan { fires, next: NextFire::of(next) }
 }
 
 /// A fixed delay misses one fire time at most: the next one follows from a job that has not run.
@@ -286,7 +298,9 @@ pub fn replan(schedule: &Schedule, stored: Option<Timestamp>, now: Timestamp) ->
         (Some(stored), _) if stored <= now => true,
         // Waits for the end of a job, or for its delay to pass.
         (None, When::Every(Every { rhythm: Rhythm::FixedDelay, .. })) => true,
-        (Some(stored), When::Every(Every { span, rhythm: Rhythm::FixedDelay })) => stored <= now.plus(span.0),
+        (Some(stored), When::Every(Every { rhythm: Rhythm::FixedDelay, .. })) => {
+            schedule.next(now).is_none_or(|next| stored <= next)
+        }
         (stored, _) => stored == schedule.next(now),
     };
     if is_right { None } else { Some(NextFire::of(schedule.next(now))) }

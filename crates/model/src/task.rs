@@ -131,10 +131,6 @@ pub struct TaskDefinition {
     pub description: Option<String>,
 }
 
-/// The 64-bit FNV-1a hash: not for safety, only to tell declarations of one task apart.
-const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x100_0000_01b3;
-
 /// How often, and how far apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryRule {
@@ -215,7 +211,7 @@ impl TaskDefinition {
         format!("{hash:016x}")
     }
 
-    /// Does it decide differently when the schedule fires?
+    /// Do both fire at the same times?
     pub fn same_schedule(&self, other: &TaskDefinition) -> bool {
         let of = |one: &TaskDefinition| {
             (one.kind, one.every, one.start_at, one.end_at, one.cron_expression.clone(), one.time_zone.clone())
@@ -242,7 +238,8 @@ impl TaskDefinition {
 
     /// Are its live jobs counted? The jobs of all others never pay for the count.
     pub fn is_guarded(&self) -> bool {
-        self.running_max().is_some() || self.rate_limit.is_some() || self.rests_after_end()
+        let has_limit = self.running_max().is_some() || self.rate_limit.is_some();
+        has_limit || self.rests_after_end() || self.start_deadline_seconds.is_some()
     }
 
     /// The next fire follows from the end of the job of the last one.
@@ -380,6 +377,10 @@ impl TaskDefinition {
         Ok(())
     }
 }
+
+/// The 64-bit FNV-1a hash: not for safety, only to tell declarations of one task apart.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x100_0000_01b3;
 
 /// The schedule has no fire time any more, or never had one.
 pub fn never_fires(code: &TaskCode) -> Refused {

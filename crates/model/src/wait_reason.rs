@@ -3,7 +3,7 @@
 use crate::decide::{Care, care};
 use crate::job::{Job, JobStatus, QueueState};
 use crate::names::words;
-use crate::task::OnLost;
+use crate::task::{OnLost, Overlap};
 use crate::time::Timestamp;
 
 words! {
@@ -25,6 +25,8 @@ words! {
         MaxRunning = 8 "MAX_RUNNING",
         /// The rate limit of its task, or of its concurrency key, is used up for now.
         RateLimit = 9 "RATE_LIMIT",
+        /// Its task lets no two of its bodies run side by side: it waits for the end of the other one.
+        Overlap = 10 "OVERLAP",
         /// For its predecessors in the workflow.
         Predecessors = 6 "PREDECESSORS",
     }
@@ -35,14 +37,17 @@ words! {
 pub struct PoolFacts {
     pub paused: bool,
     pub free_slots: u32,
+    /// With free slots, a due job that nobody has claimed waits for it.
+    pub has_rate: bool,
 }
 
 /// `None` for a job that runs or is final.
-pub fn of(job: &Job, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
+pub fn of(job: &Job, overlap: Overlap, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
     match (job.status, job.queue) {
         (JobStatus::Waiting, _) => Some(WaitReason::Predecessors),
         (JobStatus::Pending, Some(entry)) => Some(match entry.state {
             QueueState::Parked => WaitReason::NoHandler,
+            QueueState::Limited if overlap != Overlap::Allow => WaitReason::Overlap,
             QueueState::Limited => WaitReason::MaxRunning,
             QueueState::Throttled => WaitReason::RateLimit,
             _ if entry.due > now && job.retry_count > 0 => WaitReason::RetryWait,
@@ -51,6 +56,7 @@ pub fn of(job: &Job, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
             _ if pool.paused => WaitReason::PoolPaused,
             QueueState::Claimed if care(job.lost_count, false, OnLost::Rerun) == Care::Alone => WaitReason::Alone,
             _ if pool.free_slots == 0 => WaitReason::PoolFull,
+            QueueState::Queued if pool.has_rate => WaitReason::RateLimit,
             _ => WaitReason::Starting,
         }),
         _ => None,

@@ -87,6 +87,30 @@ fn a_calendar_takes_days_away_and_makes_days_up() {
     assert_eq!(fires(&often, "2026-10-09T12:00:00Z", 4), expect, "all times of a day that is made up");
 }
 
+#[test]
+fn a_day_of_rest_that_the_clocks_show_twice_is_left_behind() {
+    // At one minute past midnight the clocks went back into the day before.
+    let excluded = [calendar::day("2010-11-06").expect("a day")].into();
+    let calendar = Calendar { excluded, working: [].into(), ..Calendar::clone(&national_days()) };
+    let definition = cron("30 * * * *", "America/St_Johns");
+    let hourly = Schedule::of(&definition, Some(Arc::new(calendar))).expect("sound").expect("a cron task");
+    assert_eq!(fires(&hourly, "2010-11-06T20:00:00Z", 1), ["2010-11-07T00:30:00-03:30"]);
+}
+
+#[test]
+fn a_fixed_delay_begins_on_its_first_instant() {
+    let start = Some(at("2026-12-01T12:00:00Z"));
+    let definition = TaskDefinition { start_at: start, ..every("10m", Rhythm::FixedDelay) };
+    let delayed = schedule(&definition);
+    let now = at("2026-12-01T08:00:00Z");
+    assert_eq!(delayed.next(now), start);
+    assert_eq!(delayed.next(at("2026-12-01T11:55:00Z")), Some(at("2026-12-01T12:05:00Z")));
+    assert_eq!(replan(&delayed, start, now), None, "a start does not plan it anew");
+    let rests =
+        Schedule::of(&every("1h", Rhythm::FixedDelay), Some(national_days())).expect("sound").expect("a cron task");
+    assert_eq!(rests.next(at("2026-10-01T08:00:00Z")), Some(at("2026-10-03T00:00:00Z")), "as its days of rest end");
+}
+
 fn shown(plan: &Plan) -> String {
     let fires = plan.fires.iter().map(|fire| {
         let Fires { first, last, count } = fire.fires;
@@ -113,7 +137,9 @@ fn due_fire_times_are_run_or_recorded_by_the_policy() {
     };
     for misfire in Misfire::ALL {
         check(*misfire, 0, "on time 0, next 10");
-        check(*misfire, 60, "on time 0, next 10");
+        check(*misfire, 25, "on time 0, on time 10, on time 20, next 30");
+        let seven = "on time 0, on time 10, on time 20, on time 30, on time 40, on time 50, on time 60, next 70";
+        check(*misfire, 60, seven);
     }
     check(Misfire::FireOnce, 61, "Misfire 0..60 x7, next 70");
     check(Misfire::Skip, 75, "Skip 0..70 x8, next 80");

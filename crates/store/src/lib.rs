@@ -64,6 +64,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// One answer per task, in order: `false` when somebody else has changed it.
     async fn replan(&self, replans: Vec<Replan>, now: Timestamp) -> Result<Vec<bool>>;
 
+    /// Fired jobs that no node holds and no body has begun in time are skipped as EXPIRED: these. At most
+    /// `FLUSH_JOBS_MAX` of each task. Tasks with a start deadline have their jobs in lanes.
+    async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>>;
+    /// The clock went far back: jobs that wait for a rate to open at a time of the old clock are judged anew.
+    async fn judge_rates_anew(&self) -> Result<()>;
+
     // ---- 3 dispatch ----
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed>;
     /// Claimed jobs that did not start. Rows whose fence is gone are left alone.

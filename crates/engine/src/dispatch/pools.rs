@@ -249,6 +249,12 @@ impl Pool {
         locked(&self.state).ready.next_due(now)
     }
 
+    /// Held jobs that wait for their slot and shall not any longer.
+    pub(crate) fn take_overdue(&self, is_overdue: impl Fn(&Claim) -> bool) -> Vec<Claim> {
+        let mut state = locked(&self.state);
+        state.ready.take_where(is_overdue)
+    }
+
     /// A held job whose fence is older than `before`.
     /// A person has ended or moved the job: it does not start from this memory.
     pub(crate) fn take_out(&self, id: JobId, before: Fence, by: &str) {

@@ -54,6 +54,14 @@ impl Ready {
         None
     }
 
+    pub(crate) fn take_where(&mut self, is_wanted: impl Fn(&Claim) -> bool) -> Vec<Claim> {
+        let mut taken = Vec::new();
+        for jobs in self.due.iter_mut().chain([&mut self.waiting]) {
+            taken.extend(jobs.extract_if(.., |_, claim| is_wanted(claim)).map(|(_, claim)| claim));
+        }
+        taken
+    }
+
     pub(crate) fn drain(&mut self) -> Vec<Claim> {
         let due = self.due.iter_mut().flat_map(std::mem::take);
         due.chain(std::mem::take(&mut self.waiting)).map(|(_, claim)| claim).collect()

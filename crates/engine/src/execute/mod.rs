@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::decide::{Care, Ended, care};
-use mainspring_model::{Trigger, Verdict};
+use mainspring_model::{Task, Timestamp, Trigger, Verdict};
 use mainspring_store::{Claim, GiveBack, Held, Started};
 use tokio::sync::oneshot;
 
@@ -128,8 +128,8 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
         // Cancelled while its start was being written.
         return finish(core, &attempt, Ended::Answered(Verdict::Cancelled));
     }
-    if let Some(expired) = expired(&attempt) {
-        return finish(core, &attempt, expired);
+    if let Some(waited_ms) = waited_too_long(&attempt.task, &attempt.claim, attempt.start_time) {
+        return finish(core, &attempt, Ended::Expired { waited_ms });
     }
     match registered.body {
         Body::Async(handler) => {
@@ -149,13 +149,26 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
     }
 }
 
-/// A fired job that has not begun within its task's start deadline is skipped. One that has begun before is retried.
-fn expired(attempt: &LiveAttempt) -> Option<Ended> {
-    let claim = &attempt.claim;
+/// A fired job that has not begun within its task's start deadline: for how long it has waited. One that has begun before
+/// is retried.
+pub(crate) fn waited_too_long(task: &Task, claim: &Claim, now: Timestamp) -> Option<i64> {
     let is_fired = matches!(claim.trigger, Trigger::Cron | Trigger::Misfire) && claim.attempts == 0;
-    let deadline_ms = i64::from(attempt.task.definition.start_deadline_seconds.filter(|_| is_fired)?) * 1_000;
-    let waited_ms = attempt.start_time.ms_since(claim.create_time);
-    (waited_ms > deadline_ms).then_some(Ended::Expired { waited_ms })
+    let deadline_ms = i64::from(task.definition.start_deadline_seconds.filter(|_| is_fired)?) * 1_000;
+    let waited_ms = now.ms_since(claim.create_time);
+    (waited_ms > deadline_ms).then_some(waited_ms)
+}
+
+/// A job that this node holds and that has waited too long, without a slot.
+pub(crate) fn expire(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) {
+    let held = Held { id: claim.id, fence: claim.fence };
+    let (now, at) = (core.clock.now(), core.clock.monotonic());
+    if let (Some(task), None) = (core.tasks.get(&claim.task), pool.has_started(&held)) {
+        let waited_ms = now.ms_since(claim.create_time);
+        let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
+        core.live.insert(&attempt);
+        // No slot goes on: it had none.
+        let _ = finish(core, &attempt, Ended::Expired { waited_ms });
+    }
 }
 
 /// Whoever waits for its turn holds no slot meanwhile: others can use it.

@@ -4,6 +4,7 @@
 //! either: the keys of fire times that have fired already stop a second fire. A large one would leave every task silent
 //! until the clock has caught up: then all are planned anew.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::schedule::replan;
@@ -12,6 +13,7 @@ use mainspring_model::{Timestamp, limits};
 use mainspring_store::Replan;
 
 use crate::core::{Core, Count};
+use crate::tasks::Seen;
 
 #[derive(Debug)]
 pub(super) struct ClockWatch {
@@ -48,6 +50,7 @@ impl Core {
     /// Every fire time that lies in the future must be the one that follows from now. It is not when the clock went back,
     /// when the zone data are other ones than those it was computed with, when a calendar changed. Nothing is caught up.
     pub(crate) async fn plan_all_again(&self) {
+        let _planning = self.planning.lock().await;
         let now = self.clock.now();
         let planned = self.tasks.all_planned();
         let wrong: Vec<Replan> = planned
@@ -60,14 +63,18 @@ impl Core {
             })
             .collect();
         for portion in wrong.chunks(limits::FIRE_TASKS_MAX) {
-            // A task that is not planned anew can be silent for long; the store is asked until it answers.
-            let replan = || self.store.replan(portion.to_vec(), now);
-            let Ok(replanned) = self.insist(Duration::MAX, replan).await else { return };
+            let replanned = self.insist(Duration::from_secs(10), || self.store.replan(portion.to_vec(), now)).await;
+            let Ok(replanned) = replanned else {
+                tracing::error!("fire times could not be planned anew; it is tried again at the next look");
+                self.must_plan_again.store(true, Ordering::Release);
+                continue;
+            };
             for (one, done) in portion.iter().zip(replanned) {
                 if done {
                     self.counts.add(Count::Replanned, 1);
                     tracing::info!(task = %one.task, from = ?one.from, to = ?one.to, "the next fire time was planned anew");
-                    self.tasks.fired((&one.task, one.version), one.from, one.to, None);
+                    let seen = Seen { code: &one.task, version: one.version, next_fire: one.from };
+                    self.tasks.fired(&seen, one.to, None);
                 } else {
                     self.reload_task(&one.task).await;
                 }

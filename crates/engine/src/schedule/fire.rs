@@ -1,7 +1,6 @@
 //! One batch of due tasks: planned by a pure function, written in one transaction, followed by memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mainspring_model::job::{OnLive, SkipReason};
@@ -12,10 +11,12 @@ use mainspring_store::{Fire, FireEnd, FireEntry, Fired, NewJob, ReplacedJob, Sto
 use crate::core::{Core, Count};
 use crate::dispatch::Place;
 use crate::submit::{default_retries, fresh_claim};
-use crate::tasks::Planned;
+use crate::tasks::{Planned, Seen};
 
 /// How long one transaction is insisted on; what is due stays due.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A task that the store does not fire although nothing of it has moved (a row that cannot be read) is tried again then.
+const MOVED_NOWHERE_MS: i64 = 1_000;
 
 impl Core {
     pub(super) async fn fire(self: &Arc<Core>, due: Vec<Planned>, now: Timestamp) -> Result<(), StoreError> {
@@ -24,19 +25,11 @@ impl Core {
             return Ok(()); // the loop ends with the engine
         }
         let fires: Vec<Fire> = due.iter().filter_map(|planned| self.planned_fire(planned, now)).collect();
-        // A last try that was not applied says nothing of those before it.
-        let may_be_written = AtomicBool::new(false);
-        let write = async || {
-            let answer = self.store.fire(self.incarnation, fires.clone(), now).await;
-            if let Err(StoreError::Unknown { .. }) = answer {
-                may_be_written.store(true, Ordering::Relaxed);
-            }
-            answer
-        };
+        let write = || self.store.fire(self.incarnation, fires.clone(), now);
         match self.insist(PATIENCE, write).await {
             Ok(answers) => {
                 for (fire, fired) in fires.into_iter().zip(answers) {
-                    self.follow_fire(fire, fired).await;
+                    self.follow_fire(fire, fired, now).await;
                 }
                 drop(owning);
                 self.kick_all();
@@ -46,7 +39,7 @@ impl Core {
             Err(error) => {
                 drop(owning);
                 self.not_fired(&fires);
-                if may_be_written.into_inner() {
+                if matches!(error, StoreError::Unknown { .. }) {
                     self.give_back_unknown_soon();
                 }
                 Err(error)
@@ -96,7 +89,8 @@ impl Core {
         FireEntry { job, skip }
     }
 
-    async fn follow_fire(self: &Arc<Core>, fire: Fire, fired: Fired) {
+    async fn follow_fire(self: &Arc<Core>, fire: Fire, fired: Fired, now: Timestamp) {
+        let seen = Seen { code: &fire.task, version: fire.version, next_fire: Some(fire.due) };
         let last = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
         match fired {
             Fired::Moved => {
@@ -104,15 +98,16 @@ impl Core {
                     self.cancel_place(&entry.job);
                 }
                 self.reload_task(&fire.task).await;
+                self.tasks.set_aside(&seen, now.plus_ms(MOVED_NOWHERE_MS));
             }
             Fired::Done(ends) => {
                 let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
-                for (entry, end) in fire.entries.into_iter().zip(ends) {
-                    self.follow_entry(entry.job, end);
+                for (entry, end) in fire.entries.iter().zip(ends) {
+                    self.follow_entry(entry.job.clone(), end);
                 }
-                self.tasks.fired((&fire.task, fire.version), Some(fire.due), fire.next.time(), last);
+                self.tasks.fired(&seen, fire.next.time(), last);
                 if fire.next == NextFire::AfterEnd && !is_any_stored {
-                    // No job will end: the store has planned from now.
+                    // No end will come: the store has planned it.
                     self.reload_task(&fire.task).await;
                 }
             }

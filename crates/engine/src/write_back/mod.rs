@@ -139,7 +139,9 @@ impl Core {
                 }
                 let end = || JobEnd { status, result: decision.result.clone(), error: decision.error.clone() };
                 self.waiters.tell(attempt.claim.id, end);
-                if stop_task || attempt.task.definition.rests_after_end() {
+                // As the task is now: it may have become a fixed delay since the attempt began.
+                let task = self.tasks.get(&attempt.claim.task);
+                if stop_task || task.is_some_and(|task| task.definition.rests_after_end()) {
                     self.reload_task(&attempt.claim.task).await;
                 }
             }

@@ -1,11 +1,13 @@
 //! Operations by people on jobs.
 
-use mainspring_model::job::{DeadCause, QueueState};
-use mainspring_model::{AttemptId, AttemptStatus, Job, JobStatus, Timestamp, Unique};
+use mainspring_model::decide::expired_text;
+use mainspring_model::job::{DeadCause, QueueState, SkipReason};
+use mainspring_model::{AttemptId, AttemptStatus, Job, JobId, JobStatus, Timestamp, Trigger, Unique, limits};
 
+use super::lanes::is_held;
 use super::{Data, Queued};
 use crate::rules::{self, Change, Place};
-use crate::{Operate, Operated};
+use crate::{Expiry, Operate, Operated};
 
 /// The end of a live job that is not its body's own.
 #[derive(Debug)]
@@ -99,6 +101,27 @@ impl Data {
         }
         self.after_end(&job.task, job.trigger, end.now);
         self.release_lane(&job.task, queued.lane.as_ref());
+    }
+
+    pub(super) fn expire(&mut self, expiry: &Expiry, now: Timestamp) -> Vec<JobId> {
+        let is_unbegun = |(id, queued): &(&JobId, &Queued)| {
+            let job = &self.records[id].job;
+            let is_fired = matches!(job.trigger, Trigger::Cron | Trigger::Misfire);
+            let is_late = is_fired && job.attempts == 0 && job.create_time < expiry.before;
+            queued.task == expiry.task && queued.lane.is_some() && !is_held(queued) && is_late
+        };
+        let late = self.queue.iter().filter(is_unbegun).map(|(id, _)| *id);
+        let late: Vec<JobId> = late.take(limits::FLUSH_JOBS_MAX).collect();
+        for id in &late {
+            let job = self.records[id].job.clone();
+            let message = expired_text(now.ms_since(job.create_time));
+            self.end_by_others(
+                &job,
+                EndByOthers { status: JobStatus::Skipped, attempt: AttemptStatus::Skipped, message, now },
+            );
+            self.change(&job, |record| record.skip_reason = Some(SkipReason::Expired));
+        }
+        late
     }
 
     fn release_by_person(&mut self, job: &Job, operate: &Operate) {

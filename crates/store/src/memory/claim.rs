@@ -32,7 +32,7 @@ impl Data {
             }
         }
         for room in &request.rooms {
-            claimed.next_due.push((room.pool.clone(), self.next_due(&room.pool, request.now)));
+            claimed.next_due.push((room.pool.clone(), self.next_due(&room.pool, Window::of(request))));
         }
         claimed
     }
@@ -44,7 +44,7 @@ impl Data {
         for id in self.choose(room, request.due_until, turn) {
             let queued = self.queue[&id].clone();
             let window = Window::of(request);
-            let opens = pool_rate.and_then(|limit| self.rings.get(&pool).and_then(|ring| ring.opens_at(limit)));
+            let opens = pool_rate.and_then(|limit| self.rings.get(&pool).and_then(|ring| ring.opens_at(limit, window)));
             let Some(start) = window.start(queued.due, opens) else { return Round::Over };
             match self.admission(&queued, start, window) {
                 Admission::At(start) => {
@@ -95,11 +95,12 @@ impl Data {
     }
 
     /// When there may be something to claim. Not before the rate of the pool admits a start: nobody is to ask in vain.
-    fn next_due(&self, pool: &PoolName, now: Timestamp) -> Option<Timestamp> {
+    fn next_due(&self, pool: &PoolName, window: Window) -> Option<Timestamp> {
         let due = self.unclaimed(pool).map(|(_, queued)| queued.due).min();
         let limit = self.pools.get(pool).and_then(|pool| pool.rate_limit);
         let ring = self.rings.get(&(rules::pool_scope(pool), String::new()));
-        let opens = ring.zip(limit).and_then(|(ring, limit)| ring.opens_at(limit)).filter(|opens| *opens > now);
+        let opens =
+            ring.zip(limit).and_then(|(ring, limit)| ring.opens_at(limit, window)).filter(|opens| *opens > window.now);
         let next = [due, self.next_opening()].into_iter().flatten().min()?;
         Some(opens.map_or(next, |opens| next.max(opens)))
     }

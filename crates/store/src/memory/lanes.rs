@@ -22,8 +22,8 @@ pub(super) struct Ring {
 pub(super) type RingId = (String, String);
 
 impl Ring {
-    pub(super) fn opens_at(&self, limit: RateLimit) -> Option<Timestamp> {
-        rules::opens_at(self.starts.get(&rules::slot(self.next, limit)).copied(), limit)
+    pub(super) fn opens_at(&self, limit: RateLimit, window: Window) -> Option<Timestamp> {
+        rules::opens_at(self.starts.get(&rules::slot(self.next, limit)).copied(), limit, window.until)
     }
 
     fn push(&mut self, limit: RateLimit, start: Timestamp) {
@@ -80,7 +80,7 @@ impl Data {
         }
         let Some(limit) = self.rate_of(&queued.task) else { return Admission::At(start) };
         let ring = self.rings.get(&ring_of(&queued.task, lane));
-        let opens = ring.and_then(|ring| ring.opens_at(limit));
+        let opens = ring.and_then(|ring| ring.opens_at(limit, window));
         window.start(start, opens).map_or(Admission::UsedUp(opens.unwrap_or(start)), Admission::At)
     }
 
@@ -130,6 +130,18 @@ impl Data {
             }
             let is_more = waiting.len() > opening.jobs as usize;
             self.rings.get_mut(&id).expect("it was found under this lock").open_at = is_more.then_some(opening.then);
+        }
+    }
+
+    /// Whoever waits for a rate is judged anew.
+    pub(super) fn judge_rates_anew(&mut self) {
+        let throttled = self.queue.iter().filter(|(_, queued)| queued.state == QueueState::Throttled);
+        let throttled: Vec<JobId> = throttled.map(|(id, _)| *id).collect();
+        for id in throttled {
+            self.make_queued(id);
+        }
+        for ring in self.rings.values_mut() {
+            ring.open_at = None;
         }
     }
 

@@ -28,8 +28,8 @@ use mainspring_model::{
 
 use self::lanes::{Ring, RingId};
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
-    LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
+    ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
+    LiveCount, LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
     PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreInfo, Submitted,
     TaskChange, Violation,
 };
@@ -170,6 +170,16 @@ impl Store for MemoryStore {
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
         let mut data = self.data();
         Ok(replans.iter().map(|replan| data.replan(replan)).collect())
+    }
+
+    async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>> {
+        let mut data = self.data();
+        Ok(expiries.iter().flat_map(|expiry| data.expire(expiry, now)).collect())
+    }
+
+    async fn judge_rates_anew(&self) -> Result<()> {
+        self.data().judge_rates_anew();
+        Ok(())
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {

@@ -84,7 +84,9 @@ impl Data {
         }
         job.lost_count += u32::from(decision.counts_a_loss());
         (job.attempts, job.fence) = (settlement.attempt, settlement.held.fence);
-        (job.start_time, job.update_time) = (Some(settlement.start_time), now);
+        // What expired has never begun.
+        job.start_time = Some(settlement.start_time).filter(|_| job.status != JobStatus::Skipped);
+        job.update_time = now;
         job.result_summary = decision.result.as_deref().map(|result| rules::summary(result).0);
         job.error_msg.clone_from(&decision.error);
         record.result.clone_from(&decision.result);

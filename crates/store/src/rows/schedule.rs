@@ -83,3 +83,10 @@ pub enum Pressed {
     /// The id was used for another operation.
     OtherOperation { operation: String },
 }
+
+/// Fired jobs of this task that nobody has begun, and that were fired before then.
+#[derive(Debug, Clone)]
+pub struct Expiry {
+    pub task: TaskCode,
+    pub before: Timestamp,
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mainspring_model::job::{Lane, OnLive};
 use mainspring_model::task::TaskDefinition;
-use mainspring_model::{PoolName, RateLimit, TaskCode, Timestamp};
+use mainspring_model::{PoolName, RateLimit, TaskCode, Timestamp, limits};
 
 use crate::ClaimRequest;
 
@@ -115,9 +115,12 @@ pub(crate) fn slot_after(slot: u32, limit: RateLimit) -> u32 {
     (slot + 1) % limit.count.max(1)
 }
 
-/// When the ring admits a start: `oldest` is what its next slot holds. `None`: it has room.
-pub(crate) fn opens_at(oldest: Option<Timestamp>, limit: RateLimit) -> Option<Timestamp> {
-    oldest.map(|oldest| oldest.plus(limit.period.0))
+/// When the ring admits a start: `oldest` is what its next slot holds. `None`: it has room. No claim hands out starts past
+/// its window, `until`: one that lies far ahead of it is from before the clock went back, and is of no account, or the
+/// ring would be closed until the clock has caught up.
+pub(crate) fn opens_at(oldest: Option<Timestamp>, limit: RateLimit, until: Timestamp) -> Option<Timestamp> {
+    let counts = |oldest: &Timestamp| *oldest <= until.plus_ms(limits::CLOCK_BACK_MS);
+    oldest.filter(counts).map(|oldest| oldest.plus(limit.period.0))
 }
 
 /// How many jobs a ring lets go on up to some time, and when the next one.
@@ -135,7 +138,7 @@ pub(crate) fn opening(
 ) -> Opening {
     let mut jobs = 0;
     for oldest in starts.into_iter().take(limit.count as usize) {
-        match opens_at(oldest, limit) {
+        match opens_at(oldest, limit, until) {
             Some(then) if then > until => return Opening { jobs, then },
             _ => jobs += 1,
         }

@@ -40,7 +40,7 @@ pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Out
         let mut next = [earliest_due(conn, &room.pool)?, opening].into_iter().flatten().min();
         if let (Some(due), Some(ring)) = (next, ring) {
             // Not before its rate opens, so that nobody asks in vain.
-            let opens = ring.opens()?.filter(|opens| *opens > request.now);
+            let opens = ring.opens(window)?.filter(|opens| *opens > request.now);
             next = Some(opens.map_or(due, |opens| due.max(opens)));
         }
         claimed.next_due.push((room.pool.clone(), next));
@@ -115,7 +115,7 @@ impl Taker<'_, '_> {
         let mut rows = self.read.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
         let (mut claim, attachment) = decode(id, row)?;
-        let opens = ring.map(Ring::opens).transpose()?.flatten();
+        let opens = ring.map(|ring| ring.opens(self.window)).transpose()?.flatten();
         let Some(mut start) = self.window.start(claim.due, opens) else { return Ok(Taken::PoolClosed) };
         if let Some(lane) = &claim.lane {
             let state = match self.gate.admit(&claim.task, lane, start, self.window)? {

@@ -183,7 +183,7 @@ impl<'c> Gate<'c> {
         }
         if let Some(limit) = task.and_then(|task| task.definition.rate_limit) {
             let ring = Ring::of_task(self.conn, code, key_of(lane), limit);
-            let opens = ring.opens()?;
+            let opens = ring.opens(window)?;
             return Ok(match (window.start(start, opens), opens) {
                 (Some(start), _) => Admission::At(start),
                 (None, opens) => {

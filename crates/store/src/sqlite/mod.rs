@@ -56,10 +56,10 @@ use open::open_connection;
 use tasks::By;
 
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
-    LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk, Page, PoolBacklog,
-    PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError, StoreInfo,
-    Submitted, TaskChange, Trouble, Violation,
+    ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
+    LiveCount, LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk, Page,
+    PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
+    StoreInfo, Submitted, TaskChange, Trouble, Violation,
 };
 
 #[derive(Debug)]
@@ -202,6 +202,14 @@ impl Store for SqliteStore {
 
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
         self.write("replan", move |conn| schedule::replan(conn, &replans)).await
+    }
+
+    async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>> {
+        self.write("expire", move |conn| operate::expire(conn, &expiries, now)).await
+    }
+
+    async fn judge_rates_anew(&self) -> Result<()> {
+        self.write("judge_rates_anew", rates::judge_anew).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {

@@ -1,7 +1,8 @@
 //! What a person does to a job, guarded by what the person saw, with its audit row in the same transaction.
 
-use mainspring_model::job::{DeadCause, QueueState};
-use mainspring_model::{AttemptStatus, BizId, Job, JobId, JobStatus, Timestamp, Unique};
+use mainspring_model::decide::expired_text;
+use mainspring_model::job::{DeadCause, QueueState, SkipReason};
+use mainspring_model::{AttemptStatus, BizId, Job, JobId, JobStatus, Timestamp, Unique, limits};
 use rusqlite::{Connection, params};
 
 use super::decode::{JobRow, read_job};
@@ -13,7 +14,7 @@ use super::{jobs, sql};
 use crate::rules::{
     Change, Place, alert_text, attempt_after, judge, lane_code, lane_of, operation_message, replaced_text,
 };
-use crate::{Held, Operate, Operated, ReplacedJob};
+use crate::{Expiry, Held, Operate, Operated, ReplacedJob};
 
 pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated> {
     let Some(row) = read_job(conn, operate.id)? else { return Ok(Operated::Missing) };
@@ -129,6 +130,33 @@ pub(super) fn replace(conn: &Connection, ids: &[JobId], by: JobId, now: Timestam
         replaced.push(ReplacedJob { id: *id, fence, pool, error: message.clone() });
     }
     Ok(replaced)
+}
+
+/// Fired jobs that nobody has begun in time.
+pub(super) fn expire(conn: &Connection, expiries: &[Expiry], now: Timestamp) -> Outcome<Vec<JobId>> {
+    let mut unbegun = conn.prepare_cached(sql::QUEUE_UNBEGUN)?;
+    let mut expired = Vec::new();
+    for expiry in expiries {
+        let of_task = params![expiry.task.as_str(), expiry.before.as_ms(), limits::FLUSH_JOBS_MAX as i64];
+        let ids: Vec<i64> = unbegun.query_map(of_task, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for id in ids.into_iter().map(JobId) {
+            match expire_one(conn, id, now) {
+                Ok(()) => expired.push(id),
+                Err(Fault::Row(reason)) => tracing::error!(job = %id, reason, "an expired job cannot be read"),
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+    Ok(expired)
+}
+
+fn expire_one(conn: &Connection, id: JobId, now: Timestamp) -> Outcome<()> {
+    let row = read_job(conn, id)?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
+    let message = expired_text(now.ms_since(row.job.create_time));
+    let ending = Ending { status: JobStatus::Skipped, attempt: AttemptStatus::Skipped, message: &message, now };
+    end(conn, &row, &ending)?;
+    conn.prepare_cached(sql::JOB_SKIP)?.execute([id.0, SkipReason::Expired.code()])?;
+    Ok(())
 }
 
 fn release(conn: &Connection, row: &JobRow, ending: &Ending<'_>) -> Outcome<()> {

@@ -11,7 +11,7 @@ use super::decode::time;
 use super::fault::{Fault, Outcome};
 use super::lanes::Tasks;
 use super::sql;
-use crate::rules::{RINGS_OPENED_MAX, opening, opens_at, pool_scope, slot, slot_after, task_scope};
+use crate::rules::{RINGS_OPENED_MAX, Window, opening, opens_at, pool_scope, slot, slot_after, task_scope};
 
 #[derive(Debug)]
 pub(super) struct Ring<'c> {
@@ -39,8 +39,8 @@ impl<'c> Ring<'c> {
     }
 
     /// When the next start may be. `None`: at any time.
-    pub(super) fn opens(&self) -> Outcome<Option<Timestamp>> {
-        Ok(opens_at(self.next()?.1, self.limit))
+    pub(super) fn opens(&self, window: Window) -> Outcome<Option<Timestamp>> {
+        Ok(opens_at(self.next()?.1, self.limit, window.until))
     }
 
     pub(super) fn start(&self, at: Timestamp) -> Outcome<()> {
@@ -127,6 +127,13 @@ fn open_one(conn: &Connection, tasks: &mut Tasks<'_>, scope: &str, key: &str, un
 pub(super) fn next_opening(conn: &Connection) -> Outcome<Option<Timestamp>> {
     let next: Option<i64> = conn.prepare_cached(sql::RINGS_NEXT)?.query_row([], |row| row.get(0)).optional()?;
     Ok::<_, Fault>(next.map(time))
+}
+
+/// Whoever waits for a rate is judged anew.
+pub(super) fn judge_anew(conn: &Connection) -> Outcome<()> {
+    conn.prepare_cached(sql::QUEUE_JUDGE_RATES)?.execute([])?;
+    conn.prepare_cached(sql::RINGS_CLOSE)?.execute([])?;
+    Ok(())
 }
 
 /// The rates of a task begin anew.

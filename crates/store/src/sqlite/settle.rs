@@ -82,7 +82,7 @@ impl Batch<'_> {
                 let row = [id.0, SkipReason::Expired.code()];
                 self.conn.prepare_cached(sql::JOB_SKIP)?.execute(row)?;
             }
-            // An end that lies in the future is one by a clock that has gone back since.
+            // The clock may have gone back while the body ran: its next fire must not wait until it has caught up.
             let finish = settlement.finish_time.min(self.now);
             after_end(self.conn, &settlement.task, settlement.trigger, finish, self.now)?;
         }
@@ -133,7 +133,8 @@ impl Batch<'_> {
             losses,
             settlement.attempt,
             settlement.held.fence.0,
-            settlement.start_time.as_ms(),
+            // What expired has never begun.
+            Some(settlement.start_time.as_ms()).filter(|_| status != JobStatus::Skipped),
             finish_time,
             next_time,
             kept.summary,

@@ -93,6 +93,7 @@ statements! {
     QUEUE_HELD = "queue_held";
     QUEUE_INSERT = "queue_insert";
     QUEUE_INSERT_LANE = "queue_insert_lane";
+    QUEUE_JUDGE_RATES = "queue_judge_rates";
     QUEUE_LANE = "queue_lane";
     QUEUE_NEXT_DUE = "queue_next_due";
     QUEUE_NEXT_POOL = "queue_next_pool";
@@ -106,6 +107,7 @@ statements! {
     QUEUE_START = "queue_start";
     QUEUE_STARTED_ORPHANS = "queue_started_orphans";
     QUEUE_STARTED_OWN = "queue_started_own";
+    QUEUE_UNBEGUN = "queue_unbegun";
     QUEUE_UNPARK = "queue_unpark";
     QUEUE_WAIT = "queue_wait";
     REQUESTS_FORGET = "requests_forget";
@@ -113,6 +115,7 @@ statements! {
     REQUEST_DELETE = "request_delete";
     REQUEST_INSERT = "request_insert";
     REQUEST_READ = "request_read";
+    RINGS_CLOSE = "rings_close";
     RINGS_DELETE = "rings_delete";
     RINGS_DELETE_STARTS = "rings_delete_starts";
     RINGS_NEXT = "rings_next";
@@ -124,8 +127,8 @@ statements! {
     RING_TURN = "ring_turn";
     RING_WAIT = "ring_wait";
     TASKS = "tasks";
-    TASK_DECLARE = "task_declare";
     TASK_AWAITS_END = "task_awaits_end";
+    TASK_DECLARE = "task_declare";
     TASK_DELETE = "task_delete";
     TASK_DELETED = "task_deleted";
     TASK_FIRED = "task_fired";

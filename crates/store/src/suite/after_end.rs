@@ -10,7 +10,7 @@ use mainspring_model::{AttemptStatus, Incarnation, JobStatus, TaskDefinition, Ti
 use super::World;
 use super::scheduled::{CRON, DELAY_MS, entry, fixed_delay, of_task, replaced_ids, stored_end};
 use super::world::{T0, again, at, done, failed, settlement};
-use crate::{Claim, FireEnd, FireEntry, NewJob};
+use crate::{Claim, FireEnd, FireEntry, NewJob, Settlement};
 
 fn expired() -> Decision {
     Decision {
@@ -65,6 +65,16 @@ pub async fn a_person_who_ends_a_fired_job_sets_the_next_fire_time(world: &World
         world.operate(id, operation, now).await;
         assert_eq!(next_fire(world).await, Some(now.plus_ms(DELAY_MS)), "{operation}");
     }
+}
+
+pub async fn a_clock_that_went_back_while_the_job_ran_keeps_no_fire_back(world: &World) {
+    world.with_cron(fixed_delay(Overlap::Forbid)).await;
+    let claim = fire_and_claim(world, 1).await;
+    // An end is never written before its start, and this start is a day ahead of the clock by now.
+    let late = settlement(&claim, done(None));
+    let late = Settlement { start_time: at(86_400_000), finish_time: at(86_400_000), ..late };
+    world.store.settle(vec![late], at(9)).await.expect("settles");
+    assert_eq!(next_fire(world).await, Some(at(9 + DELAY_MS)));
 }
 
 pub async fn a_fired_job_that_is_lost_for_good_sets_the_next_fire_time(world: &World) {

@@ -175,6 +175,7 @@ macro_rules! store_suite {
                 }
                 rates {
                     starts_keep_the_rate_in_every_window,
+                    a_clock_that_went_far_back_closes_no_rate,
                     jobs_that_wait_for_a_rate_start_on_its_instant,
                     the_store_says_when_a_rate_opens,
                     each_key_has_its_own_rate,
@@ -191,6 +192,7 @@ macro_rules! store_suite {
                 after_end {
                     the_end_of_a_fired_job_sets_the_next_fire_time,
                     a_person_who_ends_a_fired_job_sets_the_next_fire_time,
+                    a_clock_that_went_back_while_the_job_ran_keeps_no_fire_back,
                     a_fired_job_that_is_lost_for_good_sets_the_next_fire_time,
                     an_expired_job_is_skipped_and_says_why,
                     the_end_of_a_triggered_job_sets_no_fire_time,

@@ -44,6 +44,17 @@ pub async fn starts_keep_the_rate_in_every_window(world: &World) {
     assert!(seen[39] <= 14_000, "and not later than the rate demands: {seen:?}");
 }
 
+pub async fn a_clock_that_went_far_back_closes_no_rate(world: &World) {
+    world.create("slow", at_rate("1/1s")).await;
+    let claim_next = async |id, now| {
+        world.stored(vec![of_task(id, "slow")]).await;
+        ids(&world.claim(10, at(now)).await)
+    };
+    assert_eq!(claim_next(1, 3_600_000).await, [1]);
+    assert_eq!(claim_next(2, 5).await, [2]);
+    assert_eq!(claim_next(3, 6).await, [0; 0], "and the rate is kept from there on");
+}
+
 pub async fn jobs_that_wait_for_a_rate_start_on_its_instant(world: &World) {
     world.create("slow", at_rate("2/1s")).await;
     world.stored((1..=5).map(|id| of_task(id, "slow")).collect()).await;

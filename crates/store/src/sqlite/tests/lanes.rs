@@ -9,6 +9,7 @@ use mainspring_model::{Code, JobId, PoolName, QueueState, RateLimit, TaskDefinit
 use rusqlite::Connection;
 
 use super::open;
+use crate::rules::Window;
 use crate::sqlite::open::open_in_memory;
 use crate::sqlite::rates::Ring;
 use crate::suite::scheduled::{CRON, at_most, cron, entry, of_task};
@@ -23,7 +24,10 @@ fn rate(text: &str) -> RateLimit {
 
 /// Offers a start in every millisecond and says which were taken.
 fn starts(ring: &Ring<'_>, times: std::ops::Range<i64>) -> Vec<i64> {
-    let free = |ms: &i64| ring.opens().expect("reads").is_none_or(|opens| opens <= Timestamp::from_ms(*ms));
+    let free = |ms: &i64| {
+        let now = Timestamp::from_ms(*ms);
+        ring.opens(Window { now, until: now }).expect("reads").is_none_or(|opens| opens <= now)
+    };
     let mut taken = Vec::new();
     for ms in times {
         if free(&ms) {
