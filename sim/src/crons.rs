@@ -140,5 +140,6 @@ pub(crate) fn lane_limit(definition: &TaskDefinition) -> Option<u32> {
 
 /// Its jobs may have to wait for others of it.
 pub(crate) fn is_guarded(definition: &TaskDefinition) -> bool {
-    lane_limit(definition).is_some() || definition.rate_limit.is_some() || is_delay(definition)
+    let is_timed = is_delay(definition) || definition.start_deadline_seconds.is_some();
+    lane_limit(definition).is_some() || definition.rate_limit.is_some() || is_timed
 }

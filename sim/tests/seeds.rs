@@ -7,6 +7,7 @@ const SEEDS_OF_FIXED_FAULTS: [u64; 26] = [
     1, 60, 101, 106, 118, 123, 147, 169, 170, 198, 204, 303, 332, 1394, 1778, 1862, 2207, 3128, 3237, 3249, 3631, 4447,
     4695, 4956, 5021, 5631,
 ];
+const SEEDS_OF_FIXED_FAULTS_IN_MEMORY: [u64; 1] = [20_201];
 const SEEDS_UNTIL_SEEN: u64 = 60;
 
 fn check_holds(seed: u64, store: StoreKind) {
@@ -27,6 +28,9 @@ fn twenty_seeds_hold_on_each_store() {
 fn seeds_that_once_failed_hold() {
     for seed in SEEDS_OF_FIXED_FAULTS {
         check_holds(seed, StoreKind::Sqlite);
+    }
+    for seed in SEEDS_OF_FIXED_FAULTS_IN_MEMORY {
+        check_holds(seed, StoreKind::Memory);
     }
 }
 

@@ -139,6 +139,16 @@ impl Core {
         Ok(())
     }
 
+    /// The same for those who cannot wait: after a submit or a fire with an unknown outcome.
+    pub(crate) fn give_back_unknown_soon(self: &Arc<Core>) {
+        let core = self.clone();
+        self.spawn_once(async move {
+            core.give_back_unknown().await;
+            core.pools.look_in_store();
+            core.claim_wake.notify_one();
+        });
+    }
+
     /// After a claim with an unknown outcome this node may own jobs that are not in its memory.
     async fn give_back_unknown(self: &Arc<Core>) {
         // Exclusive: nothing is on its way into memory.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mainspring_model::job::{OnLive, SkipReason};
 use mainspring_model::schedule::{How, NextFire, PlannedFire, plan};
 use mainspring_model::{Task, Timestamp, Trigger, Unique};
-use mainspring_store::{Fire, FireEnd, FireEntry, Fired, GiveBack, Held, NewJob, ReplacedJob, StoreError};
+use mainspring_store::{Fire, FireEnd, FireEntry, Fired, NewJob, ReplacedJob, StoreError};
 
 use crate::core::{Core, Count};
 use crate::dispatch::Place;
@@ -38,7 +38,10 @@ impl Core {
             }
             Err(error) => {
                 drop(owning);
-                self.not_fired(&fires, &error);
+                self.not_fired(&fires);
+                if matches!(error, StoreError::Unknown { .. }) {
+                    self.give_back_unknown_soon();
+                }
                 Err(error)
             }
         }
@@ -170,22 +173,7 @@ impl Core {
         }
     }
 
-    /// The places are free again. Jobs whose commit is unknown may be this node's without being in its memory: they are
-    /// given back as soon as the store answers.
-    fn not_fired(self: &Arc<Core>, fires: &[Fire], error: &StoreError) {
-        let jobs = || fires.iter().flat_map(|fire| &fire.entries).map(|entry| &entry.job);
-        jobs().for_each(|job| self.cancel_place(job));
-        if !matches!(error, StoreError::Unknown { .. }) {
-            return;
-        }
-        let fence = mainspring_model::Fence(1);
-        let uncertain: Vec<Held> = jobs().filter(|job| job.claim).map(|job| Held { id: job.id, fence }).collect();
-        let core = self.clone();
-        self.spawn_once(async move {
-            let give_back = || core.store.give_back(uncertain.clone(), GiveBack::Release, core.clock.now());
-            let _ = core.insist(Duration::MAX, give_back).await;
-            core.pools.look_in_store();
-            core.claim_wake.notify_one();
-        });
+    fn not_fired(self: &Arc<Core>, fires: &[Fire]) {
+        fires.iter().flat_map(|fire| &fire.entries).for_each(|entry| self.cancel_place(&entry.job));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use mainspring_model::job::OnLive;
 use mainspring_model::time::Clock;
 use mainspring_model::{Code, Job, Refused, Unique, limits};
-use mainspring_store::{GiveBack, Held, JobFilter, NewJob, StoreError, Submitted, Trouble, WhenFull};
+use mainspring_store::{JobFilter, NewJob, StoreError, Submitted, Trouble, WhenFull};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{Receipt, fresh_claim, pool_full};
@@ -291,23 +291,14 @@ impl Core {
     /// The callers hear of the error. Rows whose commit is still unknown may be owned by this node without being in
     /// its memory: they are given back as soon as the store answers.
     fn not_stored(self: &Arc<Core>, jobs: &[NewJob], places: &[Place], error: &StoreError) -> Vec<Stored> {
-        let mut uncertain = Vec::new();
         for (job, place) in jobs.iter().zip(places) {
             if let (Place::Reserved, Some(pool)) = (place, self.pools.get(&job.pool)) {
                 pool.cancel_place(1);
             }
-            if *place != Place::InStore {
-                uncertain.push(Held { id: job.id, fence: mainspring_model::Fence(1) });
-            }
         }
-        if matches!(error, StoreError::Unknown { .. }) && !uncertain.is_empty() {
-            let core = self.clone();
-            self.spawn_once(async move {
-                let give_back = || core.store.give_back(uncertain.clone(), GiveBack::Release, core.clock.now());
-                let _ = core.insist(Duration::MAX, give_back).await;
-                core.pools.look_in_store();
-                core.claim_wake.notify_one();
-            });
+        let may_own = places.iter().any(|place| *place != Place::InStore);
+        if may_own && matches!(error, StoreError::Unknown { .. }) {
+            self.give_back_unknown_soon();
         }
         jobs.iter().map(|_| Stored::Answer(Err(Error::Unavailable(error.clone())))).collect()
     }
