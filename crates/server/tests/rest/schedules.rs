@@ -267,6 +267,9 @@ async fn a_job_that_waits_for_a_limit_says_so() {
     let second = house.submit(r#"{"task":"one","payload":{"tenant":"a"}}"#).await;
     let waits = house.until(&second, |job| job["waitReason"] == "MAX_RUNNING").await;
     assert_eq!(waits["concurrencyKey"], "a");
+    let pool = house.get("/api/v1/pools/default").await.json();
+    assert_eq!((&pool["queued"], &pool["limited"]), (&json!(0), &json!(1)));
+    assert_eq!(pool["oldestDue"], waits["executeTime"], "also of what waits elsewhere");
     let other = house.submit(r#"{"task":"one","payload":{"tenant":"b"}}"#).await;
     house.until_status(&other, "EXECUTING").await;
     house.gate.add_permits(3);
@@ -277,6 +280,9 @@ async fn a_job_that_waits_for_a_limit_says_so() {
     house.until_status(&first, "SUCCESS").await;
     let second = house.submit(r#"{"task":"slow"}"#).await;
     house.until(&second, |job| job["waitReason"] == "RATE_LIMIT").await;
+    let pool = house.get("/api/v1/pools/default").await.json();
+    assert_eq!((&pool["rateLimited"], &pool["limited"], &pool["noHandler"]), (&json!(1), &json!(0), &json!(0)));
+    assert!(pool["oldestDue"].is_string(), "{pool}");
 }
 
 /// The states of a task that decide what may be done to it.
