@@ -127,13 +127,13 @@ pub(crate) enum Job {
     /// Show a job and its attempts
     Show(Id),
     /// Run a failed or cancelled job again, or a waiting one now
-    Retry(Id),
+    Retry(Operated),
     /// Cancel a job that is not final
-    Cancel(Id),
+    Cancel(Operated),
     /// Mark a job as failed
-    Fail(Id),
+    Fail(Operated),
     /// Give a held job back to the queue
-    Release(Id),
+    Release(Operated),
     /// Print what a job's newest attempt wrote
     Output {
         /// A job's id, or an attempt's
@@ -148,6 +148,14 @@ pub(crate) enum Job {
 pub(crate) struct Id {
     /// The job's id
     pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Operated {
+    /// The job's id
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) request: task::Request,
 }
 
 #[derive(Debug, Args)]
@@ -271,6 +279,8 @@ mod tests {
             "pool set p --rate-limit 100/1m",
             "job list --status FAILED --status TIMEOUT",
             "job output 7 -f",
+            "job retry 7 --request-id r",
+            "task delete t --version 3 --request-id r",
             "pool set p --concurrency 3 --pause",
             "config explain --format json",
             "cron preview @daily --tz Asia/Shanghai --from 2026-01-01T00:00:00Z --count 3",

@@ -52,8 +52,14 @@ impl Client {
         self.call(Method::PATCH, path, Query::new(), Some(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &[&str], query: Query) -> Result<Value, Failure> {
-        self.call(Method::DELETE, path, query, None::<&()>).await
+    /// With what is said of the request, if there is anything to say.
+    pub(crate) async fn delete(
+        &self,
+        path: &[&str],
+        query: Query,
+        said: Option<&impl Serialize>,
+    ) -> Result<Value, Failure> {
+        self.call(Method::DELETE, path, query, said).await
     }
 
     async fn call(

@@ -46,6 +46,13 @@ fn a_scheduled_task_from_create_to_its_fires() {
     let on = server.json(&["task", "enable", "tock", "--request-id", "r"]);
     assert_eq!(server.json(&["task", "enable", "tock", "--request-id", "r"])["duplicate"], true, "{on}");
 
+    let repeat = ["task", "enable", "tock", "--request-id", "r"];
+    assert_says(&table(&server, &repeat), &["task tock was enabled by this request before; it is ENABLED now\n"]);
+    table(&server, &["task", "disable", "tock"]);
+    let said = table(&server, &repeat);
+    assert_says(&said, &["it is DISABLED now\n", "status   DISABLED\n"]);
+    table(&server, &["task", "enable", "tock"]);
+
     let past = ["--from", "2026-06-01T00:00:00Z", "--to", "2026-06-02T12:00:00Z"];
     let backfill = [&["task", "backfill", "tock"][..], &past].concat();
     let dry = [&backfill[..], &["--dry-run"]].concat();

@@ -90,6 +90,8 @@ pub(crate) enum Task {
         /// Only when nobody changed it since this version
         #[arg(long, value_name = "N")]
         version: Option<i64>,
+        #[command(flatten)]
+        request: Request,
     },
 }
 
@@ -116,7 +118,7 @@ pub(crate) struct Code {
 #[derive(Debug, Args)]
 pub(crate) struct Request {
     /// A repeat with the same id changes nothing and answers the first result
-    #[arg(long = "request-id", value_name = "ID")]
+    #[arg(id = "request-id", long, value_name = "ID")]
     pub(crate) id: Option<String>,
 }
 

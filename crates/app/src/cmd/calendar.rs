@@ -24,7 +24,7 @@ pub(crate) async fn run(command: Calendar, client: &Client, format: Format) -> R
             show(&client.put(&["calendars", &name], &body).await?, format)
         }
         Calendar::Delete(Name { name }) => {
-            let answer = client.delete(&["calendars", &name], Query::new()).await?;
+            let answer = client.delete(&["calendars", &name], Query::new(), None::<&()>).await?;
             match format {
                 Format::Json => print::json(&answer),
                 Format::Table => print::out(&format!("calendar {name} is deleted\n")),

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::query;
-use crate::args::{Format, Id, Job, JobList};
+use super::{query, requested};
+use crate::args::{Format, Id, Job, JobList, Operated};
 use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
@@ -46,10 +46,10 @@ pub(crate) async fn run(command: Job, client: &Client, format: Format) -> Result
     match command {
         Job::List(args) => list(args, client, format).await,
         Job::Show(Id { id }) => show(&id, client, format).await,
-        Job::Retry(Id { id }) => operate(&id, "retry", client, format).await,
-        Job::Cancel(Id { id }) => operate(&id, "cancel", client, format).await,
-        Job::Fail(Id { id }) => operate(&id, "fail", client, format).await,
-        Job::Release(Id { id }) => operate(&id, "release", client, format).await,
+        Job::Retry(args) => operate(args, ("retry", "retried"), client, format).await,
+        Job::Cancel(args) => operate(args, ("cancel", "cancelled"), client, format).await,
+        Job::Fail(args) => operate(args, ("fail", "marked as failed"), client, format).await,
+        Job::Release(args) => operate(args, ("release", "released"), client, format).await,
         Job::Output { id, follow } => {
             let attempt = attempt_of(&id, client).await?;
             if follow { follow_output(&attempt, client, format).await } else { output(&attempt, client, format).await }
@@ -86,8 +86,19 @@ async fn show(id: &str, client: &Client, format: Format) -> Result<(), Failure> 
     Ok(())
 }
 
-async fn operate(id: &str, verb: &str, client: &Client, format: Format) -> Result<(), Failure> {
-    let job = client.post(&["jobs", id, verb], &json!({})).await?;
+/// `done` is the verb's participle.
+async fn operate(
+    Operated { id, request }: Operated,
+    (verb, done): (&str, &str),
+    client: &Client,
+    format: Format,
+) -> Result<(), Failure> {
+    let mut job = client.post(&["jobs", &id, verb], &requested(json!({}), request)).await?;
+    if format == Format::Table && job["duplicate"] == true {
+        job = client.get(&["jobs", &id], Query::new()).await?;
+        let status = job["status"].as_str().unwrap_or_default();
+        print::out(&format!("job {id} was {done} by this request before; it is {status} now\n"))?;
+    }
     print::object(format, &job, &["id", "task", "status", "waitReason", "nextRetryTime", "allowedOperations"])
 }
 

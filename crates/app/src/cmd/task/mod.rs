@@ -6,7 +6,7 @@ mod fires;
 
 use serde_json::{Value, json};
 
-use super::{json_argument, query};
+use super::{json_argument, query, requested};
 use crate::args::Format;
 use crate::args::task::{Code, Request, Task, TaskCreate, TaskEdit, TaskList};
 use crate::client::{Client, Query};
@@ -95,22 +95,19 @@ pub(crate) async fn run(command: Task, client: &Client, format: Format) -> Resul
             let body = requested(json!({ "from": from, "to": to, "dryRun": dry_run }), request);
             fires::backfill(&code, &body, client, format).await
         }
-        Task::Delete { code, version } => {
-            let version = version.map(|version| version.to_string());
-            let answer = client.delete(&["tasks", &code], query(&[("version", version)])).await?;
+        Task::Delete { code, version, request } => {
+            let version = query(&[("version", version.map(|version| version.to_string()))]);
+            let body = requested(json!({}), request);
+            let answer = client.delete(&["tasks", &code], version, Some(&body)).await?;
             match format {
                 Format::Json => print::json(&answer),
+                Format::Table if answer["duplicate"] == true => {
+                    print::out(&format!("task {code} was deleted by this request before\n"))
+                }
                 Format::Table => print::out(&format!("task {code} is deleted; the record of its jobs stays\n")),
             }
         }
     }
-}
-
-fn requested(mut body: Value, request: Request) -> Value {
-    if let Some(id) = request.id {
-        body["requestId"] = id.into();
-    }
-    body
 }
 
 async fn list(args: TaskList, client: &Client, format: Format) -> Result<(), Failure> {
@@ -211,7 +208,12 @@ async fn edit(args: TaskEdit, client: &Client, format: Format) -> Result<(), Fai
 }
 
 async fn switch(code: &str, verb: &str, request: Request, client: &Client, format: Format) -> Result<(), Failure> {
-    let answer = client.post(&["tasks", code, verb], &requested(json!({}), request)).await?;
+    let mut answer = client.post(&["tasks", code, verb], &requested(json!({}), request)).await?;
+    if format == Format::Table && answer["duplicate"] == true {
+        answer = client.get(&["tasks", code], Query::new()).await?;
+        let status = answer["status"].as_str().unwrap_or_default();
+        print::out(&format!("task {code} was {verb}d by this request before; it is {status} now\n"))?;
+    }
     print::object(format, &answer, &["code", "status", "nextFireTime", "version"])
 }
 
