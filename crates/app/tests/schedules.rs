@@ -110,9 +110,7 @@ fn calendars_are_put_from_plain_lines() {
 fn a_file_of_tasks_is_applied() {
     let server = Server::start("");
     let write = |text: &str| std::fs::write(server.dir.path().join("tasks.toml"), text).expect("written");
-    write(
-        "[[task]]\ncode = 'a'\nhandler = 'probe.ok'\ntype = 'cron'\nevery = '1h'\n[[task]]\ncode = 'b'\nhandler = 'probe.ok'\n",
-    );
+    write("[[task]]\ncode = 'a'\nhandler = 'probe.ok'\nevery = '1h'\n[[task]]\ncode = 'b'\nhandler = 'probe.ok'\n");
     let dry = table(&server, &["task", "apply", "-f", "tasks.toml", "--dry-run"]);
     assert_says(&dry, &["+ a\n", "    every: 1h\n", "2 created (dry run: nothing was written)"]);
     assert_eq!(server.json(&["task", "list"])["total"], 0);
@@ -140,8 +138,7 @@ fn a_file_of_tasks_is_applied() {
 fn tasks_in_files_are_there_when_the_server_has_started() {
     let dir = tempfile::tempdir().expect("a directory");
     let shared = dir.path().join("shared.toml");
-    std::fs::write(&shared, "[[task]]\ncode = 'declared'\nhandler = 'probe.ok'\ntype = 'cron'\nevery = '1s'\n")
-        .expect("written");
+    std::fs::write(&shared, "[[task]]\ncode = 'declared'\nhandler = 'probe.ok'\nevery = '1s'\n").expect("written");
     let config = format!("tasks.files = ['{}']\n", shared.display());
     let server = Server::start(&config);
     eventually("it fires", || server.json(&["task", "show", "declared"])["lastJob"].is_string());

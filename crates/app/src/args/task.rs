@@ -101,7 +101,6 @@ TOML has one [[task]] table per task, JSON {\"tasks\": […]}. The fields are th
   [[task]]
   code = \"report.daily\"
   handler = \"http\"
-  type = \"cron\"
   cronExpression = \"30 6 * * MON-FRI\"
   timeZone = \"Europe/Berlin\"
   param = { url = \"https://example.com/report\" }
