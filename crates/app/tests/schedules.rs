@@ -72,10 +72,23 @@ fn what_is_wrong_with_a_schedule_is_said() {
     };
     check(
         &["task", "create", "x", "--handler", "probe.ok", "--cron", "0 25 * * *"],
-        &["CRON_INVALID", "the hour is 0 to 23"],
+        &["the hour is 0 to 23 (CRON_INVALID RANGE, column 3)\n  0 25 * * *\n    ^\n"],
     );
     check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "0 0 30 2 *"], &["CRON_NEVER_FIRES"]);
     check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "@daily", "--every", "1s"], &["cannot be used"]);
+    check(
+        &["task", "edit", "t", "--cron", "* * * * MOO"],
+        &["\n  * * * * MOO\n          ^\n  the names are SUN to SAT"],
+    );
+    std::fs::write(
+        server.dir.path().join("wrong.toml"),
+        "[[task]]\ncode = 'ok'\nhandler = 'probe.ok'\n[[task]]\ncode = 'x'\nhandler = 'probe.ok'\ncronExpression = '* * * * MOO'\n",
+    )
+    .expect("written");
+    let applied = server.run(&["task", "apply", "-f", "wrong.toml"]);
+    assert_says(&text(&applied.stdout), &["column 9)\n      * * * * MOO\n              ^\n      the names are"]);
+    let once = server.run(&["submit", "t", "--delay", "soon"]);
+    assert_eq!(text(&once.stderr).matches("`soon`").count(), 1, "{}", text(&once.stderr));
     check(&["task", "edit", "t"], &["nothing is said to be changed"]);
     check(
         &["task", "edit", "t", "--owner", "ann", "--version", "7"],

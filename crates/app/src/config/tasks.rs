@@ -7,7 +7,7 @@ use mainspring_server::{Declared, declared};
 use serde_json::json;
 
 use super::layers::TaskFile;
-use super::read::Reader;
+use super::read::{Reader, asides};
 use crate::task_file;
 
 #[derive(Debug)]
@@ -47,7 +47,8 @@ pub(super) fn of_file(file: &TaskFile, complaints: &mut Vec<String>) -> Vec<Decl
                 if whys.is_empty() {
                     whys.push(body.detail.clone());
                 }
-                complaints.extend(whys.into_iter().map(|why| format!("{place}: {why}")));
+                let asides = asides(body.position, body.hint.as_deref());
+                complaints.extend(whys.into_iter().map(|why| format!("{place}: {why}{asides}")));
             }
         }
     }
