@@ -101,13 +101,31 @@ fn what_is_wrong_with_a_schedule_is_said() {
 fn calendars_are_put_from_plain_lines() {
     let server = Server::start("");
     let file = server.dir.path().join("days.txt");
-    std::fs::write(&file, "# National days\n2026-10-01/2026-10-07\n+2026-10-10\n").expect("written");
+    std::fs::write(&file, "\u{feff}# National days\n2026-10-01/2026-10-07\n+2026-10-10\n").expect("written");
     let put = ["calendar", "put", "cn", "-f", "days.txt", "--description", "National days"];
     assert_says(
         &table(&server, &put),
         &["National days", "excluded\n  2026-10-01/2026-10-07\n", "working\n  +2026-10-10"],
     );
     server.json(&["task", "create", "t", "--handler", "probe.ok", "--cron", "@daily", "--calendar", "cn"]);
+    let task = server.json(&[
+        "task",
+        "create",
+        "once",
+        "--handler",
+        "probe.ok",
+        "--cron",
+        "0 0 0 1 1 ? 2099",
+        "--calendar",
+        "cn",
+    ]);
+    assert!(task["nextFireTime"].is_string());
+    std::fs::write(&file, "2099-01-01").expect("written");
+    assert_says(&table(&server, &put), &["no fire time is left because of it for: once\n"]);
+    std::fs::write(&file, "2026-10-01/2026-10-07").expect("written");
+    let said = table(&server, &put);
+    assert!(!said.contains("no fire time is left"), "{said}");
+    server.json(&["task", "delete", "once"]);
     assert_says(&table(&server, &["calendar", "list"]), &["NAME", "cn", "7", "National days", "t"]);
     assert_eq!(server.json(&["task", "list", "--calendar", "cn"])["total"], 1);
     let refused = server.run(&["calendar", "delete", "cn"]);

@@ -48,7 +48,8 @@ fn read_file(file: &str) -> Result<(String, String), Failure> {
         (file, std::fs::read_to_string(file))
     };
     match read {
-        Ok(text) => Ok((name.to_owned(), text)),
+        // Some editors begin a file with a mark of its encoding.
+        Ok(text) => Ok((name.to_owned(), text.trim_start_matches('\u{feff}').to_owned())),
         Err(error) => Err(Failure::refused(format!("{name} cannot be read: {error}"))),
     }
 }
