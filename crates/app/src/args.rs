@@ -172,7 +172,7 @@ pub(crate) struct JobList {
     /// The pool of slots
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// SUBMIT, MANUAL, CRON or MISFIRE
+    /// SUBMIT, MANUAL, CRON or MISFIRE; together with --task, --status or --biz-id
     #[arg(long, value_name = "WORD")]
     pub(crate) trigger: Option<String>,
     /// Created at this instant or later

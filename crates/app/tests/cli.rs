@@ -57,6 +57,7 @@ fn a_repeated_request_says_that_it_was_done_before() {
         let output = server.run(args);
         assert!(output.status.success() && text(&output.stdout).contains(expect), "{args:?}: {output:?}");
     };
+    check(&["job", "list"], "NOT_DUE");
     let cancel = ["job", "cancel", id, "--request-id", "c"];
     check(&cancel, "CANCELLED");
     check(&["job", "retry", id, "--request-id", "r"], "status");
@@ -65,6 +66,8 @@ fn a_repeated_request_says_that_it_was_done_before() {
     assert_eq!(server.json(&cancel)["status"], "CANCELLED", "programs get the first answer");
     let delete = ["task", "delete", "late", "--request-id", "d"];
     check(&delete, "task late is deleted");
+    let listed = text(&server.run(&["job", "list"]).stdout);
+    assert!(!listed.contains("REASON") && !listed.contains("FIRE TIME"), "nothing waits: {listed}");
     check(&delete, "task late was deleted by this request before\n");
     assert_eq!(server.json(&delete), json!({"duplicate": true}));
 }

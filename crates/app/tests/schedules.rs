@@ -30,6 +30,7 @@ fn a_scheduled_task_from_create_to_its_fires() {
     eventually("it fires", || server.json(&["task", "show", "tick"])["lastJob"].is_string());
     let jobs = server.json(&["job", "list", "--task", "tick", "--trigger", "CRON"]);
     assert!(jobs["items"][0]["fireTime"].is_string(), "{jobs}");
+    assert_says(&table(&server, &["job", "list", "--task", "tick", "--trigger", "CRON"]), &["FIRE TIME", "tick"]);
     assert_says(&table(&server, &["task", "list"]), &["SCHEDULE", "every 1s", "NEXT FIRE TIME"]);
 
     let said = table(&server, &["task", "edit", "tick", "--cron", "30 6 * * MON-FRI", "--tz", "Europe/Berlin"]);
