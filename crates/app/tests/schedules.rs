@@ -42,6 +42,17 @@ fn a_scheduled_task_from_create_to_its_fires() {
     let fires = server.json(&["task", "fires", "tick", "--count", "3"]);
     assert_eq!(fires["nextFires"].as_array().map(Vec::len), Some(3));
 
+    for (there, to) in [("cronExpression", ["--cron=", "--every=1h"]), ("every", ["--every=", "--cron=30 6 * * *"])] {
+        let task = server.json(&[&["task", "edit", "tick"][..], &to].concat());
+        assert_eq!(task[there], Value::Null, "{task}");
+    }
+    server.json(&["task", "create", "plain", "--handler", "probe.ok"]);
+    assert_says(&table(&server, &["task", "fires", "plain"]), &["task plain has no schedule: "]);
+    let said = table(&server, &["task", "trigger", "plain", "--wait", "--request-id", "w"]);
+    assert_says(&said, &["is stored; waiting for its end\n", "SUCCESS"]);
+    let said = table(&server, &["task", "trigger", "plain", "--wait", "--request-id", "w"]);
+    assert_says(&said, &["was triggered before; waiting", "SUCCESS"]);
+
     assert_eq!(server.json(&["task", "copy", "tick", "tock"])["status"], "DISABLED");
     assert_says(&table(&server, &["task", "fires", "tock"]), &["if it were enabled it would fire (Europe/Berlin)"]);
     let on = server.json(&["task", "enable", "tock", "--request-id", "r"]);

@@ -56,6 +56,9 @@ pub(crate) enum Task {
         /// The payload of this job: JSON, @FILE or -
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         param: Option<String>,
+        /// Wait for its end; the exit code is 0 when it succeeds, 1 when not
+        #[arg(long)]
+        wait: bool,
         #[command(flatten)]
         request: Request,
     },
@@ -189,7 +192,7 @@ pub(crate) struct TaskFields {
     #[arg(long = "type", value_name = "WORD")]
     pub(crate) kind: Option<String>,
     /// When it fires: 5 fields or a macro as in crontab, 6 or 7 fields as in Quartz; quote it
-    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "every")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) cron: Option<String>,
     /// The time zone of its schedule, a name such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]

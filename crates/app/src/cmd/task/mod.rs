@@ -6,7 +6,7 @@ mod fires;
 
 use serde_json::{Value, json};
 
-use super::{json_argument, query, requested};
+use super::{json_argument, query, requested, submit};
 use crate::args::Format;
 use crate::args::task::{Code, Request, Task, TaskCreate, TaskEdit, TaskList};
 use crate::client::{Client, Query};
@@ -75,18 +75,22 @@ pub(crate) async fn run(command: Task, client: &Client, format: Format) -> Resul
         }
         Task::Enable { code, request } => switch(&code, "enable", request, client, format).await,
         Task::Disable { code, request } => switch(&code, "disable", request, client, format).await,
-        Task::Trigger { code, param, request } => {
+        Task::Trigger { code, param, wait, request } => {
             let mut body = requested(json!({}), request);
             if let Some(param) = param {
                 body["param"] = to_value(&param)?;
             }
             let answer = client.post(&["tasks", &code, "trigger"], &body).await?;
+            let (id, is_repeat) = (&answer["job"]["id"], answer["duplicate"] == true);
+            if wait {
+                let what = if is_repeat { "was triggered before" } else { "is stored" };
+                return submit::tell_end(id, what, client, format).await;
+            }
             match format {
                 Format::Json => print::json(&answer),
                 Format::Table => {
-                    let again = if answer["duplicate"] == true { " (was triggered before)" } else { "" };
-                    let id = answer["job"]["id"].as_str().unwrap_or_default();
-                    print::out(&format!("job {id}{again}\n"))
+                    let again = if is_repeat { " (was triggered before)" } else { "" };
+                    print::out(&format!("job {}{again}\n", id.as_str().unwrap_or_default()))
                 }
             }
         }
