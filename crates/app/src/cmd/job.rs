@@ -1,5 +1,6 @@
 //! `mainspring job …`.
 
+use mainspring_model::limits::MISSED_FIRES_COUNTED_MAX;
 use serde_json::{Value, json};
 
 use super::{query, requested};
@@ -90,9 +91,11 @@ fn say_why(job: &mut Value) {
     job["reason"] = reason.cloned().unwrap_or_default();
     let fires = &job["fires"];
     if let (Some(time), Some(count)) = (job["fireTime"].as_str(), fires["count"].as_u64()) {
+        let is_capped = count >= u64::from(MISSED_FIRES_COUNTED_MAX);
         let text = |field: &str| fires[field].as_str().unwrap_or_default();
         let told = format!("{count}, from {} to {}", text("first"), text("last"));
-        job["fireTime"] = format!("{time} ×{count}").into();
+        let told = if is_capped { format!("at least {told}") } else { told };
+        job["fireTime"] = format!("{time} ×{count}{}", if is_capped { "+" } else { "" }).into();
         job["fires"] = told.into();
     }
 }
@@ -231,6 +234,9 @@ mod tests {
             json!({"waitReason": null, "skipReason": "EXPIRED", "fireTime": "b"}),
             [json!("EXPIRED"), json!("b"), Value::Null],
         );
+        let fires = json!({"first": "a", "last": "b", "count": 1_000});
+        let told = json!("at least 1000, from a to b");
+        check(json!({"fireTime": "b", "fires": fires}), [Value::Null, json!("b ×1000+"), told]);
         let fires = json!({"first": "a", "last": "b", "count": 3});
         check(json!({"fireTime": "b", "fires": fires}), [Value::Null, json!("b ×3"), json!("3, from a to b")]);
     }

@@ -126,6 +126,20 @@ fn all_complaints_come_at_once_with_their_place() {
 }
 
 #[test]
+fn a_declared_task_that_says_when_is_of_type_cron() {
+    let check = |fields: &str, expect: &str| {
+        let file = format!("[[tasks]]\ncode = 'a'\nhandler = 'probe.ok'\n{fields}\n");
+        let config = Config::of(&layers(&file, &[])).expect(fields);
+        let task = &config.tasks[0].definition;
+        assert_eq!(format!("{} {}", task.kind, task.overlap), expect, "{fields}");
+    };
+    check("", "async ALLOW");
+    check("every = '10s'", "cron FORBID");
+    check("cron_expression = '@daily'", "cron FORBID");
+    check("type = 'manual'", "manual ALLOW");
+}
+
+#[test]
 fn tasks_in_files_are_read_or_complained_of_by_file_and_task() {
     let mut layers = layers("[tasks]\nfiles = ['tasks.toml', 'more.json']", &[]);
     let file = |name: &str, text: &str| TaskFile { name: name.to_owned(), text: text.to_owned() };

@@ -140,7 +140,7 @@ fn apply_when(fields: &mut Fields<'_>, to: &mut TaskDefinition) {
 pub(crate) fn hint_at_type(error: Error) -> Error {
     match error {
         Error::Refused(refused) if refused.errors.iter().any(|error| error.code == "NOT_A_CRON_TASK") => {
-            Error::Refused(refused.hint("to make it a task that fires, send \"type\": \"cron\" with it"))
+            Error::Refused(refused.hint("to make it a task that fires, send \"type\": \"cron\" with it (--type cron)"))
         }
         error => error,
     }
