@@ -86,6 +86,7 @@ fn ranges(days: &Value) -> Vec<String> {
 
 /// The body for the server, from JSON, TOML or plain lines.
 fn days_of(text: &str) -> Result<Map<String, Value>, String> {
+    let text = task_file::without_mark(text);
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
     }

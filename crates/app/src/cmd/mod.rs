@@ -48,8 +48,7 @@ fn read_file(file: &str) -> Result<(String, String), Failure> {
         (file, std::fs::read_to_string(file))
     };
     match read {
-        // Some editors begin a file with a mark of its encoding.
-        Ok(text) => Ok((name.to_owned(), text.trim_start_matches('\u{feff}').to_owned())),
+        Ok(text) => Ok((name.to_owned(), text)),
         Err(error) => Err(Failure::refused(format!("{name} cannot be read: {error}"))),
     }
 }
