@@ -229,35 +229,6 @@ impl Desk<'_> {
         Ok(answers)
     }
 
-    /// Fired jobs end without a body only past their task's start deadline, and only when no node holds them.
-    pub(crate) fn expire(&mut self, expiries: &[Expiry], now: Timestamp) -> Answer<Vec<JobId>> {
-        let answer = at_once(self.world.store.expire(expiries.to_vec(), now));
-        let expired = self.sound("expire", answer)?;
-        for id in &expired {
-            self.event(format_args!("expires {id}"));
-            let Some(job) = self.job(*id) else {
-                self.violate("POLICY", format!("job {id} expires, and was never stored"));
-                continue;
-            };
-            let (before, waited_ms) = (job.image.clone(), now.ms_since(job.created));
-            let (is_fired, has_begun) = (job.fires.is_some(), !job.bodies.is_empty());
-            let deadline = self.ghost.tasks.get(&job.task).and_then(|task| task.definition.start_deadline_seconds);
-            let is_due = deadline.is_none_or(|seconds| waited_ms > i64::from(seconds) * 1_000);
-            if !is_fired || !is_due {
-                let detail =
-                    format!("{id} expires after {waited_ms} ms, {deadline:?} s are allowed, begun: {has_begun}");
-                self.violate("POLICY", detail);
-            }
-            self.ended(*id, before, JobStatus::Skipped, None, now);
-        }
-        Ok(expired)
-    }
-
-    pub(crate) fn judge_rates_anew(&mut self) -> Answer<()> {
-        let answer = at_once(self.world.store.judge_rates_anew());
-        self.sound("judge_rates_anew", answer)
-    }
-
     /// From `now` on the task fires as it is defined, first at `next`.
     pub(super) fn plans(&mut self, code: &TaskCode, next: Option<Timestamp>, now: Timestamp) {
         let Some(task) = self.ghost.tasks.get_mut(code) else { return };
