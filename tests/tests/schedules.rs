@@ -273,13 +273,18 @@ fn f13_the_wall_clock_jumps_while_tasks_fire() {
     let server = Server::start_with(dir.path(), Options { clock: Some(clock.clone()), ..Options::default() });
     cron(&server, "tick", "probe.ok", &json!({"every": "1s"}));
     cron(&server, "hourly", "probe.ok", &json!({"cronExpression": "0 * * * *"}));
-    eventually(s(10), "it fires", || fired(&server, "tick").len() >= 2);
+    let limited = json!({"every": "1s", "overlap": "ALLOW", "rateLimit": "1/2s"});
+    cron(&server, "limited", "probe.ok", &limited);
+    let ended = |server: &Server| server.jobs_of("limited").iter().filter(|job| job["status"] == "SUCCESS").count();
+    eventually(s(10), "it fires", || fired(&server, "tick").len() >= 2 && ended(&server) >= 2);
     clock.set(second("2026-06-01T11:50:00Z"));
+    let before = ended(&server);
     let back = |server: &Server| {
         let fires = fired(server, "tick");
         fires.iter().filter(|(time, _)| *time < second("2026-06-01T11:55:00Z")).count()
     };
     eventually(s(10), "it goes on after the step back", || back(&server) >= 2);
+    eventually(s(10), "and so does what has a rate", || ended(&server) >= before + 2);
     let hourly = server.get("/tasks/hourly").body;
     assert_eq!(hourly["nextFireTime"], "2026-06-01T12:00:00.000Z", "planned anew");
     clock.set(second("2026-06-01T13:10:00Z"));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainspring_model::ids::JobIds;
+use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, JobId, PoolName, TaskCode, TaskDefinition, limits};
 use mainspring_store::clock::SystemClock;
@@ -140,7 +141,9 @@ impl EngineBuilder {
             let declared = core.declare_task(code.clone(), definition).await;
             declared.map_err(|error| of_task(&code, error))?;
         }
+        warn_of_missing_handlers(&core);
         core.plan_all_again().await;
+        core.judge_rates_anew().await;
         core.unpark_known(&core.tasks.all()).await?;
         spawn_loops(&core);
         Ok(Engine::of(core))
@@ -184,6 +187,16 @@ fn default_pool() -> PoolSettings {
         paused: false,
         when_full: WhenFull::Spill,
         rate_limit: None,
+    }
+}
+
+/// Their jobs will wait; better to hear of it before the first one does.
+fn warn_of_missing_handlers(core: &Core) {
+    for task in core.tasks.all() {
+        let handler = &task.definition.handler;
+        if task.switch == TaskSwitch::Enabled && !core.registry.knows(handler) {
+            tracing::warn!(task = %task.code, %handler, "the task is enabled, and this node does not have its handler");
+        }
     }
 }
 

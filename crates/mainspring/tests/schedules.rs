@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mainspring::prelude::*;
 use mainspring::{
-    Act, Builder, Clock, Engine, Every, FailStrategy, Job, JobStatus, Misfire, Overlap, Rhythm, SkipReason, Span,
-    TaskDefinition, TaskSwitch, Timestamp, Trigger,
+    Act, Builder, Clock, Engine, Every, FailStrategy, Job, JobStatus, Misfire, Overlap, PoolSettings, Rhythm,
+    SkipReason, Span, TaskDefinition, TaskSwitch, Timestamp, Trigger,
 };
 use stores::LIMIT;
 use world::{World, at, code};
@@ -169,17 +169,26 @@ async fn a_fixed_delay_begins_at_the_end_of_the_job(jobs: Builder) {
 }
 
 async fn a_fired_job_that_waits_too_long_expires(jobs: Builder) {
-    let world = World::on(jobs.pool("default", 1)).await;
+    let world = World::on(jobs.pool("default", 1).pool("calm", 1)).await;
     world.define("blocker", TaskDefinition::new("blocker", "gated".parse().expect("a name"))).await;
     world.jobs.submit("blocker", &serde_json::Value::Null).await.expect("stored");
-    world.until("blocker", |jobs| jobs[0].start_time.is_some() || jobs[0].queue.is_some()).await;
+    let views = world.engine().pools().await.expect("read");
+    let calm = views.into_iter().find(|view| view.settings.name.as_str() == "calm").expect("it was made").settings;
+    world.engine().put_pool(PoolSettings { paused: true, ..calm }, "ann").await.expect("paused");
     let start_deadline_seconds = Some(3);
-    world.define("tick", TaskDefinition { start_deadline_seconds, ..every(60, "ok") }).await;
-    world.pass(65).await;
-    world.statuses("tick", &[Pending]).await;
-    world.gate.add_permits(1);
-    let jobs = world.statuses("tick", &[Skipped]).await;
-    assert_eq!(jobs[0].skip_reason, Some(SkipReason::Expired));
+    let in_pool =
+        |pool: &str| TaskDefinition { start_deadline_seconds, pool: pool.parse().expect("a name"), ..every(60, "ok") };
+    world.define("full", in_pool("default")).await;
+    world.define("paused", in_pool("calm")).await;
+    world.pass(61).await;
+    for task in ["full", "paused"] {
+        world.statuses(task, &[Pending]).await;
+    }
+    world.pass(5).await;
+    for task in ["full", "paused"] {
+        let jobs = world.statuses(task, &[Skipped]).await;
+        assert_eq!((jobs[0].skip_reason, jobs[0].start_time), (Some(SkipReason::Expired), None));
+    }
     world.end().await;
 }
 

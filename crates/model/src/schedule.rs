@@ -208,7 +208,7 @@ pub fn plan(schedule: &Schedule, definition: &TaskDefinition, due: Timestamp, no
         return plan_after_end(schedule, definition.misfire, due, now, is_missed);
     }
     if !is_missed {
-        return plan_on_time(schedule, due, now);
+        return plan_on_time(schedule, definition.overlap, due, now);
     }
     let missed = missed(schedule, due, now);
     let fires = match definition.misfire {
@@ -220,10 +220,11 @@ pub fn plan(schedule: &Schedule, definition: &TaskDefinition, due: Timestamp, no
 }
 
 /// All that are due at once: what they mean to each other is decided in one transaction, and not by how quickly their
-/// jobs end.
-fn plan_on_time(schedule: &Schedule, due: Timestamp, now: Timestamp) -> Plan {
+/// jobs end. Where each takes the place of the one before, they come one by one.
+fn plan_on_time(schedule: &Schedule, overlap: Overlap, due: Timestamp, now: Timestamp) -> Plan {
+    let max = if overlap == Overlap::Replace { 1 } else { limits::FIRES_AT_ONCE_MAX };
     let (mut fires, mut next) = (Vec::new(), Some(due));
-    while let Some(time) = next.filter(|time| *time <= now && fires.len() < limits::FIRES_AT_ONCE_MAX) {
+    while let Some(time) = next.filter(|time| *time <= now && fires.len() < max) {
         fires.push(PlannedFire { fires: Fires::one(time), how: How::OnTime });
         next = schedule.next(time);
     }

@@ -2,8 +2,8 @@
 
 use mainspring_model::job::{Fires, SkipReason};
 use mainspring_model::schedule::NextFire;
-use mainspring_model::task::{Misfire, TaskDefinition};
-use mainspring_model::{Timestamp, Trigger};
+use mainspring_model::task::{Misfire, Overlap, TaskDefinition};
+use mainspring_model::{Timestamp, Trigger, limits};
 use mainspring_store::Fire;
 
 use crate::crons::is_delay;
@@ -63,13 +63,15 @@ fn expected(definition: &TaskDefinition, oracle: &Oracle, due: Timestamp, now: T
             (true, Misfire::FireOnce | Misfire::FireAll) => (vec![misfire(one)], NextFire::AfterEnd),
         };
     }
-    if !is_missed {
-        return (vec![on_time(Fires::one(due))], of(oracle.next(due)));
-    }
     let mut times = oracle.between(due, now);
     // It was planned before its calendar changed: due all the same.
     if times.first() != Some(&due) {
         times.insert(0, due);
+    }
+    if !is_missed {
+        times.truncate(if definition.overlap == Overlap::Replace { 1 } else { limits::FIRES_AT_ONCE_MAX });
+        let last = times.last().copied().unwrap_or(due);
+        return (times.into_iter().map(|time| on_time(Fires::one(time))).collect(), of(oracle.next(last)));
     }
     let all = |times: &[Timestamp]| {
         let (first, last) = (*times.first()?, *times.last()?);

@@ -1,5 +1,6 @@
 //! Fetches jobs a little before they are due, in portions, for the pools that have room.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,7 +120,8 @@ impl Core {
             return;
         }
         let unknown: Vec<Held> = claims.iter().map(|claim| Held { id: claim.id, fence: claim.fence }).collect();
-        tracing::warn!(jobs = unknown.len(), "jobs wait for a handler that this node does not have");
+        let tasks: BTreeSet<&TaskCode> = claims.iter().map(|claim| &claim.task).collect();
+        tracing::warn!(jobs = unknown.len(), ?tasks, "jobs wait for a handler that this node does not have");
         let park = || self.store.give_back(unknown.clone(), GiveBack::Park, self.clock.now());
         let _ = self.insist(Duration::MAX, park).await;
     }

@@ -19,30 +19,37 @@ use crate::tasks::Seen;
 pub(super) struct ClockWatch {
     wall: Timestamp,
     monotonic: Duration,
+    /// The latest that the wall clock has shown since all was planned: small steps back add up.
+    latest: Timestamp,
 }
 
+/// Is the wall clock so far behind what it has shown that all must be planned anew?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    None,
-    Small,
-    FarBack,
+pub(super) enum Back {
+    No,
+    Far,
 }
 
 impl ClockWatch {
     pub(super) fn new(clock: &dyn Clock) -> ClockWatch {
-        ClockWatch { wall: clock.now(), monotonic: clock.monotonic() }
+        let wall = clock.now();
+        ClockWatch { wall, monotonic: clock.monotonic(), latest: wall }
     }
 
-    pub(super) fn look(&mut self, clock: &dyn Clock) -> Step {
+    pub(super) fn look(&mut self, clock: &dyn Clock) -> Back {
         let (wall, monotonic) = (clock.now(), clock.monotonic());
         let passed_ms = i64::try_from(monotonic.saturating_sub(self.monotonic).as_millis()).unwrap_or(i64::MAX);
         let step_ms = wall.ms_since(self.wall) - passed_ms;
         (self.wall, self.monotonic) = (wall, monotonic);
-        if step_ms.abs() <= limits::CLOCK_JUMP_MS {
-            return Step::None;
+        if step_ms.abs() > limits::CLOCK_JUMP_MS {
+            tracing::warn!(step_ms, "the wall clock has jumped");
         }
-        tracing::warn!(step_ms, "the wall clock has jumped");
-        if step_ms < -limits::CLOCK_BACK_MS { Step::FarBack } else { Step::Small }
+        if wall.ms_since(self.latest) < -limits::CLOCK_BACK_MS {
+            self.latest = wall;
+            return Back::Far;
+        }
+        self.latest = self.latest.max(wall);
+        Back::No
     }
 }
 
@@ -81,5 +88,31 @@ impl Core {
             }
         }
         self.schedule_wake.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainspring_store::clock::ManualClock;
+
+    #[test]
+    fn steps_back_add_up_until_all_is_planned_anew() {
+        let clock = ManualClock::at(Timestamp::from_ms(1_790_000_000_000));
+        let mut watch = ClockWatch::new(clock.as_ref());
+        let mut check = |step_ms: i64, passed: u64, expect| {
+            clock.step(step_ms);
+            clock.advance(Duration::from_secs(passed));
+            assert_eq!(watch.look(clock.as_ref()), expect, "after a step of {step_ms}");
+        };
+        check(0, 1, Back::No);
+        check(-59_000, 0, Back::No);
+        check(-1_000, 0, Back::No);
+        check(-1, 0, Back::Far);
+        check(0, 1, Back::No);
+        check(-59_000, 30, Back::No);
+        check(-32_000, 0, Back::Far);
+        check(3_600_000, 0, Back::No);
+        check(-3_600_000, 0, Back::Far);
     }
 }

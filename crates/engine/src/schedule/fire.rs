@@ -105,6 +105,9 @@ impl Core {
                 for (entry, end) in fire.entries.iter().zip(ends) {
                     self.follow_entry(entry.job.clone(), end);
                 }
+                if fire.next == NextFire::Never {
+                    tracing::warn!(task = %fire.task, "the task has fired for the last time: its schedule has ended");
+                }
                 self.tasks.fired(&seen, fire.next.time(), last);
                 if fire.next == NextFire::AfterEnd && !is_any_stored {
                     // No end will come: the store has planned it.
@@ -123,7 +126,8 @@ impl Core {
             }
             FireEnd::Skipped(reason) => {
                 self.counts.add(Count::FiresSkipped, 1);
-                tracing::info!(task = %job.task, fire = ?job.fires.map(|fires| fires.last), %reason, "a fire was skipped");
+                // Its record says so, for ever and with the reason.
+                tracing::debug!(task = %job.task, fire = ?job.fires.map(|fires| fires.last), %reason, "a fire was skipped");
                 self.cancel_place(&job);
             }
             FireEnd::Duplicate => {

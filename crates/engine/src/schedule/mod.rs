@@ -19,7 +19,7 @@ use mainspring_model::{Timestamp, limits};
 pub use backfill::{Act, Backfilled};
 
 use crate::core::Core;
-use clock_watch::{ClockWatch, Step};
+use clock_watch::{Back, ClockWatch};
 
 /// Fires what is due, and watches the wall clock while it waits.
 pub(crate) async fn fire_due(core: Arc<Core>) {
@@ -32,7 +32,7 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
         let wake = core.schedule_wake.notified();
         tokio::pin!(wake);
         wake.as_mut().enable();
-        let is_far_back = watch.look(core.clock.as_ref()) == Step::FarBack;
+        let is_far_back = watch.look(core.clock.as_ref()) == Back::Far;
         if is_far_back {
             core.judge_rates_anew().await;
         }
@@ -86,7 +86,7 @@ impl Core {
     }
 
     /// Rates open by the clock that was: whoever waits for one asks again.
-    async fn judge_rates_anew(&self) {
+    pub(crate) async fn judge_rates_anew(&self) {
         if let Err(error) = self.insist(Duration::from_secs(10), || self.store.judge_rates_anew()).await {
             tracing::error!(%error, "jobs that wait for a rate may wait until the clock has caught up");
         }

@@ -2,7 +2,7 @@
 
 use mainspring_model::job::{Fires, SkipReason};
 use mainspring_model::schedule::NextFire;
-use mainspring_model::task::{TaskDefinition, TaskSwitch};
+use mainspring_model::task::{Overlap, TaskDefinition, TaskSwitch};
 use mainspring_model::{Code, JobId, JobStatus, Refused, Task, TaskCode, Timestamp, Trigger};
 
 /// Why a fire time was not run. `live` is one of those that kept it away.
@@ -14,6 +14,9 @@ pub(crate) fn skip_text(reason: SkipReason, fires: &Fires, task: &TaskDefinition
                 count => (format!("{count} fire times from {} to {}", fires.first, fires.last), "them"),
             };
             format!("skipped: {passed} passed while nobody could fire {them} (misfire {})", task.misfire)
+        }
+        (SkipReason::Overlap, Some(live)) if task.overlap == Overlap::QueueOne => {
+            format!("skipped: one waits behind job {live} already, and overlap is {}", task.overlap)
         }
         (SkipReason::Overlap, Some(live)) => format!("skipped: job {live} was live and overlap is {}", task.overlap),
         (SkipReason::Overlap, None) => format!("skipped: jobs were live and overlap is {}", task.overlap),

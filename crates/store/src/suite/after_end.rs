@@ -5,12 +5,12 @@ use mainspring_model::job::{OnLive, SkipReason};
 use mainspring_model::operations::JobOperation;
 use mainspring_model::schedule::NextFire;
 use mainspring_model::task::{OnLost, Overlap, TaskSwitch};
-use mainspring_model::{AttemptStatus, Incarnation, JobStatus, TaskDefinition, Timestamp, Trigger};
+use mainspring_model::{AttemptStatus, Incarnation, JobId, JobStatus, TaskDefinition, Timestamp, Trigger};
 
 use super::World;
-use super::scheduled::{CRON, DELAY_MS, entry, fixed_delay, of_task, replaced_ids, stored_end};
-use super::world::{T0, again, at, done, failed, settlement};
-use crate::{Claim, FireEnd, FireEntry, NewJob, Settlement};
+use super::scheduled::{CRON, DELAY_MS, cron, entry, fixed_delay, of_task, replaced_ids, stored_end};
+use super::world::{T0, again, at, done, failed, held, settlement, task};
+use crate::{Claim, Expiry, FireEnd, FireEntry, GiveBack, NewJob, Settled, Settlement};
 
 fn expired() -> Decision {
     Decision {
@@ -140,8 +140,7 @@ pub async fn a_fixed_delay_whose_fire_is_skipped_goes_on(world: &World) {
     // The same time again: its record is there, and no job of it is live.
     world.switch(CRON, TaskSwitch::Disabled, None, at(4)).await;
     world.switch(CRON, TaskSwitch::Enabled, Some(T0), at(4)).await;
-    let again =
-        vec![FireEntry { job: NewJob { id: mainspring_model::JobId(2), ..skipped().remove(0).job }, skip: None }];
+    let again = vec![FireEntry { job: NewJob { id: JobId(2), ..skipped().remove(0).job }, skip: None }];
     assert_eq!(world.fire(again, NextFire::AfterEnd, at(5)).await, [FireEnd::Duplicate]);
     assert_eq!(next_fire(world).await, Some(at(5 + DELAY_MS)));
 }
@@ -162,4 +161,29 @@ pub async fn a_fixed_delay_that_replaces_waits_for_the_new_job(world: &World) {
         NewJob { trigger: Trigger::Manual, on_live: OnLive::Replace, create_time: at(60), ..of_task(3, CRON) };
     world.stored(vec![trigger]).await;
     assert_eq!(next_fire(world).await, Some(at(60 + DELAY_MS)));
+}
+
+pub async fn fired_jobs_that_nobody_has_begun_in_time_expire(world: &World) {
+    world.with_cron(TaskDefinition { start_deadline_seconds: Some(5), ..cron(Overlap::Allow) }).await;
+    for id in 1..=3 {
+        world.fire_next(id, OnLive::Join).await;
+    }
+    world.stored(vec![of_task(9, CRON)]).await;
+    let claims = world.claim(2, at(2_000)).await.jobs;
+    let park = vec![held(&claims[0])];
+    world.store.give_back(park, GiveBack::Park, at(2_000)).await.expect("gives back");
+    let expiry = |before| vec![Expiry { task: task(CRON), before }];
+    assert_eq!(world.store.expire(expiry(T0), at(9_000)).await.expect("answers"), []);
+    let mut expired = world.store.expire(expiry(at(9_000)), at(9_000)).await.expect("answers");
+    expired.sort();
+    let waited: Vec<JobId> = (1..=3).map(JobId).filter(|id| *id != claims[1].id).collect();
+    assert_eq!(expired, waited, "parked and queued ones, not what a node holds, nor what no schedule made");
+    for id in expired {
+        let job = world.job(id.0).await;
+        assert_eq!((job.status, job.skip_reason), (JobStatus::Skipped, Some(SkipReason::Expired)));
+        assert_eq!((job.start_time, job.queue), (None, None));
+        assert!(job.error_msg.is_some_and(|words| words.starts_with("expired: it waited")));
+    }
+    assert_eq!(world.settle(settlement(&claims[1], done(None))).await, Settled::Applied);
+    assert_eq!(world.store.verify().await.expect("answers"), []);
 }

@@ -223,3 +223,15 @@ pub async fn a_deleted_task_leaves_no_rate_behind(world: &World) {
         delete().await.expect("deletes");
     }
 }
+
+pub async fn jobs_that_wait_for_a_rate_are_judged_anew_on_request(world: &World) {
+    world.create("slow", at_rate("1/1h")).await;
+    world.stored(vec![of_task(1, "slow"), of_task(2, "slow")]).await;
+    assert_eq!(ids(&world.claim(10, at(0)).await), [1]);
+    assert_eq!(world.queue_state(2).await, Some(QueueState::Throttled));
+    world.store.judge_rates_anew().await.expect("answers");
+    assert_eq!(world.queue_state(2).await, Some(QueueState::Queued));
+    assert_eq!(ids(&world.claim(10, at(10)).await), [0_i64; 0], "the rate is the same");
+    assert_eq!(world.queue_state(2).await, Some(QueueState::Throttled));
+    assert_eq!(world.store.verify().await.expect("answers"), []);
+}
