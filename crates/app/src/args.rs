@@ -127,13 +127,13 @@ pub(crate) enum Job {
     /// Show a job and its attempts
     Show(Id),
     /// Run a failed or cancelled job again, or a waiting one now
-    Retry(Id),
+    Retry(Operated),
     /// Cancel a job that is not final
-    Cancel(Id),
+    Cancel(Operated),
     /// Mark a job as failed
-    Fail(Id),
+    Fail(Operated),
     /// Give a held job back to the queue
-    Release(Id),
+    Release(Operated),
     /// Print what a job's newest attempt wrote
     Output {
         /// A job's id, or an attempt's
@@ -151,6 +151,14 @@ pub(crate) struct Id {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Operated {
+    /// The job's id
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) request: task::Request,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct JobList {
     /// Of this task
     #[arg(long, value_name = "CODE")]
@@ -164,7 +172,7 @@ pub(crate) struct JobList {
     /// The pool of slots
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
-    /// SUBMIT, MANUAL, CRON or MISFIRE
+    /// SUBMIT, MANUAL, CRON or MISFIRE; together with --task, --status or --biz-id
     #[arg(long, value_name = "WORD")]
     pub(crate) trigger: Option<String>,
     /// Created at this instant or later
@@ -259,7 +267,8 @@ mod tests {
             "submit t --payload - --biz-id K --delay 30m --wait",
             "submit t --payload -1 --at 2026-12-01T00:00:00Z --server http://127.0.0.1:1 --format json",
             "--format json task list",
-            "task trigger t --request-id r",
+            "task trigger t --request-id r --wait",
+            "task edit t --every= --cron @daily",
             "task create t --handler h --cron @daily --tz Asia/Shanghai --overlap ALLOW --max-running 2 --disabled",
             "task create t --handler h --every 10s --rhythm FIXED_DELAY --start-at A --end-at B --calendar c",
             "task edit t --every 10s --max-running= --version 3",
@@ -271,6 +280,8 @@ mod tests {
             "pool set p --rate-limit 100/1m",
             "job list --status FAILED --status TIMEOUT",
             "job output 7 -f",
+            "job retry 7 --request-id r",
+            "task delete t --version 3 --request-id r",
             "pool set p --concurrency 3 --pause",
             "config explain --format json",
             "cron preview @daily --tz Asia/Shanghai --from 2026-01-01T00:00:00Z --count 3",

@@ -6,6 +6,7 @@ use reqwest::{Method, Response, Url};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::complaint;
 use crate::failure::{Exit, Failure};
 
 pub(crate) const SERVER_URL: &str = "MAINSPRING_SERVER_URL";
@@ -52,8 +53,14 @@ impl Client {
         self.call(Method::PATCH, path, Query::new(), Some(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &[&str], query: Query) -> Result<Value, Failure> {
-        self.call(Method::DELETE, path, query, None::<&()>).await
+    /// With what is said of the request, if there is anything to say.
+    pub(crate) async fn delete(
+        &self,
+        path: &[&str],
+        query: Query,
+        said: Option<&impl Serialize>,
+    ) -> Result<Value, Failure> {
+        self.call(Method::DELETE, path, query, said).await
     }
 
     async fn call(
@@ -73,7 +80,10 @@ impl Client {
         let answer = if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text) };
         match answer {
             Ok(value) if status.is_success() => Ok(value),
-            Ok(problem) if problem.get("code").is_some() => Err(refused(status.as_u16(), problem)),
+            Ok(problem) if problem.get("code").is_some() => {
+                let said = body.and_then(|body| serde_json::to_value(body).ok()).unwrap_or_default();
+                Err(refused(status.as_u16(), problem, &said))
+            }
             _ => {
                 let said = mainspring_model::text::excerpt(&text, 200);
                 let message = format!("{} answered {status}, which is not what mainspring says: {said}", self.base);
@@ -91,7 +101,7 @@ impl Client {
         }
         let status = response.status().as_u16();
         let text = response.text().await.map_err(|error| self.unreachable(&error))?;
-        Err(refused(status, serde_json::from_str(&text).unwrap_or_default()))
+        Err(refused(status, serde_json::from_str(&text).unwrap_or_default(), &Value::Null))
     }
 
     fn url(&self, path: &[&str], query: &Query) -> Result<Url, Failure> {
@@ -117,25 +127,9 @@ impl Client {
     }
 }
 
-/// A problem as `application/problem+json` says it.
-fn refused(status: u16, problem: Value) -> Failure {
-    let text = |field: &str| problem.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut message = format!("{} ({})", text("detail"), text("code"));
-    if let Some(position) = problem.get("position").and_then(Value::as_u64) {
-        message.push_str(&format!(" at column {position}"));
-    }
-    for error in problem.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
-        let (field, detail) = (error["field"].as_str(), error["detail"].as_str());
-        message.push_str(&format!("\n  {}: {}", field.unwrap_or_default(), detail.unwrap_or_default()));
-    }
-    for one in problem.get("differences").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
-        let (field, yours, stored) = (one["field"].as_str(), &one["yours"], &one["stored"]);
-        message.push_str(&format!("\n  {}: yours {yours}, stored {stored}", field.unwrap_or_default()));
-    }
-    let hint = text("hint");
-    if !hint.is_empty() {
-        message.push_str(&format!("\n  {hint}"));
-    }
+/// A problem as `application/problem+json` says it, with the body that was refused.
+fn refused(status: u16, problem: Value, said: &Value) -> Failure {
+    let message = complaint::told(&problem, said);
     let exit = match status {
         429 | 503 | 507 => Exit::Unavailable,
         400..=499 => Exit::Refused,

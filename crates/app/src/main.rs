@@ -3,6 +3,7 @@
 mod args;
 mod client;
 mod cmd;
+mod complaint;
 mod config;
 mod failure;
 mod print;

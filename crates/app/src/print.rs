@@ -1,13 +1,13 @@
 //! Answers on standard output: tables for people, JSON for programs. A reader that goes away (`| head`) is no error.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use serde_json::Value;
 
 use crate::args::Format;
 use crate::failure::Failure;
 
-/// A cell longer than this makes the rows of a list break.
+/// A cell longer than this makes the rows of a list break on a terminal.
 const CELL_CHARS_MAX: usize = 60;
 
 pub(crate) fn out(text: &str) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ pub(crate) fn object(format: Format, value: &Value, fields: &[&str]) -> Result<(
     let shown: Vec<Vec<String>> = fields
         .iter()
         .filter(|field| value.get(**field).is_some_and(|value| !value.is_null()))
-        .map(|field| vec![(*field).to_owned(), cell(&value[*field])])
+        .map(|field| vec![(*field).to_owned(), one_line(&cell(&value[*field]))])
         .collect();
     out(&columns(&shown))
 }
@@ -48,8 +48,9 @@ pub(crate) fn list(format: Format, answer: &Value, fields: &[&str]) -> Result<()
         return json(answer);
     }
     let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let short =
-        |value: &Value| mainspring_model::text::excerpt(&cell(value).replace(['\n', '\r'], " "), CELL_CHARS_MAX);
+    // A program or a file behind a pipe has no edge at which rows would break.
+    let chars_max = if std::io::stdout().is_terminal() { CELL_CHARS_MAX } else { usize::MAX };
+    let short = |value: &Value| mainspring_model::text::excerpt(&one_line(&cell(value)), chars_max);
     let rows = items.iter().map(|item| fields.iter().map(|field| short(&item[*field])).collect()).collect();
     table(&fields.iter().map(|field| heading(field)).collect::<Vec<_>>(), rows)?;
     match answer["nextCursor"].as_str() {
@@ -88,6 +89,11 @@ pub(crate) fn cell(value: &Value) -> String {
     }
 }
 
+/// A line of its own would be taken for the next row.
+fn one_line(text: &str) -> String {
+    text.trim_end().replace('\n', "⏎").replace('\t', " ")
+}
+
 /// Stored text may hold sequences that a terminal obeys: they are shown, not sent.
 pub(crate) fn harmless(text: &str) -> String {
     let shown = |c: char| match c {
@@ -95,7 +101,7 @@ pub(crate) fn harmless(text: &str) -> String {
         c if c.is_control() => c.escape_unicode().to_string(),
         c => c.to_string(),
     };
-    text.chars().map(shown).collect()
+    text.replace("\r\n", "\n").chars().map(shown).collect()
 }
 
 /// Aligned, two spaces apart, nothing behind the last column.
@@ -132,6 +138,7 @@ mod tests {
         assert_eq!(columns_of("a → …"), 5);
         assert_eq!(heading("executeTime"), "EXECUTE TIME");
         assert_eq!(cell(&serde_json::json!("\u{1b}[31mred")), "\\u{1b}[31mred");
+        assert_eq!(one_line(&cell(&serde_json::json!("a\r\nb\tc\n"))), "a⏎b c");
         assert_eq!(cell(&serde_json::json!(["a", "b"])), "a, b");
         assert_eq!(cell(&serde_json::json!({"a": 1})), r#"{"a":1}"#);
     }

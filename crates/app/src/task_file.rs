@@ -7,7 +7,13 @@ use toml::Table;
 
 /// The entries of a file, or what is wrong with it as a whole.
 pub(crate) fn tasks(text: &str) -> Result<Vec<Box<RawValue>>, String> {
+    let text = without_mark(text);
     if is_json(text) { of_json(text) } else { of_toml(text) }
+}
+
+/// Some editors begin a file with a mark of its encoding.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// A table of TOML begins with a bracket too.
@@ -85,6 +91,7 @@ mod tests {
             Ok(r#"{"code":"a"};{"startAt":"2026-12-01T08:00:00Z"}"#),
         );
         check("# nothing\n", Ok(""));
+        check("\u{feff}[{\"code\": \"a\"}]", Ok(r#"{"code": "a"}"#));
         check("[[task]]\nparam = { x = [1, 2.5, true] }", Ok(r#"{"param":{"x":[1,2.5,true]}}"#));
         check(r#"{"tasks": [{"n": 36893488147419103233}]}"#, Ok(r#"{"n": 36893488147419103233}"#));
         check(r#" [{"code": "a"}]"#, Ok(r#"{"code": "a"}"#));

@@ -48,6 +48,31 @@ fn a_job_from_submit_to_its_output() {
 }
 
 #[test]
+fn a_repeated_request_says_that_it_was_done_before() {
+    let server = Server::start("");
+    server.task("late", "probe.ok");
+    let job = server.json(&["submit", "late", "--delay", "1h"]);
+    let id = job["id"].as_str().expect("an id");
+    let check = |args: &[&str], expect: &str| {
+        let output = server.run(args);
+        assert!(output.status.success() && text(&output.stdout).contains(expect), "{args:?}: {output:?}");
+    };
+    check(&["job", "list"], "NOT_DUE");
+    let cancel = ["job", "cancel", id, "--request-id", "c"];
+    check(&cancel, "CANCELLED");
+    check(&["job", "retry", id, "--request-id", "r"], "status");
+    eventually("it ends", || server.json(&["job", "show", id])["status"] == "SUCCESS");
+    check(&cancel, &format!("job {id} was cancelled by this request before; it is SUCCESS now\n"));
+    assert_eq!(server.json(&cancel)["status"], "CANCELLED", "programs get the first answer");
+    let delete = ["task", "delete", "late", "--request-id", "d"];
+    check(&delete, "task late is deleted");
+    let listed = text(&server.run(&["job", "list"]).stdout);
+    assert!(!listed.contains("REASON") && !listed.contains("FIRE TIME"), "nothing waits: {listed}");
+    check(&delete, "task late was deleted by this request before\n");
+    assert_eq!(server.json(&delete), json!({"duplicate": true}));
+}
+
+#[test]
 fn exit_codes_tell_failed_refused_and_unavailable_apart() {
     let server = Server::start("");
     server.task("fails", "probe.fail");

@@ -30,6 +30,7 @@ fn a_scheduled_task_from_create_to_its_fires() {
     eventually("it fires", || server.json(&["task", "show", "tick"])["lastJob"].is_string());
     let jobs = server.json(&["job", "list", "--task", "tick", "--trigger", "CRON"]);
     assert!(jobs["items"][0]["fireTime"].is_string(), "{jobs}");
+    assert_says(&table(&server, &["job", "list", "--task", "tick", "--trigger", "CRON"]), &["FIRE TIME", "tick"]);
     assert_says(&table(&server, &["task", "list"]), &["SCHEDULE", "every 1s", "NEXT FIRE TIME"]);
 
     let said = table(&server, &["task", "edit", "tick", "--cron", "30 6 * * MON-FRI", "--tz", "Europe/Berlin"]);
@@ -41,10 +42,28 @@ fn a_scheduled_task_from_create_to_its_fires() {
     let fires = server.json(&["task", "fires", "tick", "--count", "3"]);
     assert_eq!(fires["nextFires"].as_array().map(Vec::len), Some(3));
 
+    for (there, to) in [("cronExpression", ["--cron=", "--every=1h"]), ("every", ["--every=", "--cron=30 6 * * *"])] {
+        let task = server.json(&[&["task", "edit", "tick"][..], &to].concat());
+        assert_eq!(task[there], Value::Null, "{task}");
+    }
+    server.json(&["task", "create", "plain", "--handler", "probe.ok"]);
+    assert_says(&table(&server, &["task", "fires", "plain"]), &["task plain has no schedule: "]);
+    let said = table(&server, &["task", "trigger", "plain", "--wait", "--request-id", "w"]);
+    assert_says(&said, &["is stored; waiting for its end\n", "SUCCESS"]);
+    let said = table(&server, &["task", "trigger", "plain", "--wait", "--request-id", "w"]);
+    assert_says(&said, &["was triggered before; waiting", "SUCCESS"]);
+
     assert_eq!(server.json(&["task", "copy", "tick", "tock"])["status"], "DISABLED");
     assert_says(&table(&server, &["task", "fires", "tock"]), &["if it were enabled it would fire (Europe/Berlin)"]);
     let on = server.json(&["task", "enable", "tock", "--request-id", "r"]);
     assert_eq!(server.json(&["task", "enable", "tock", "--request-id", "r"])["duplicate"], true, "{on}");
+
+    let repeat = ["task", "enable", "tock", "--request-id", "r"];
+    assert_says(&table(&server, &repeat), &["task tock was enabled by this request before; it is ENABLED now\n"]);
+    table(&server, &["task", "disable", "tock"]);
+    let said = table(&server, &repeat);
+    assert_says(&said, &["it is DISABLED now\n", "status   DISABLED\n"]);
+    table(&server, &["task", "enable", "tock"]);
 
     let past = ["--from", "2026-06-01T00:00:00Z", "--to", "2026-06-02T12:00:00Z"];
     let backfill = [&["task", "backfill", "tock"][..], &past].concat();
@@ -65,10 +84,23 @@ fn what_is_wrong_with_a_schedule_is_said() {
     };
     check(
         &["task", "create", "x", "--handler", "probe.ok", "--cron", "0 25 * * *"],
-        &["CRON_INVALID", "the hour is 0 to 23"],
+        &["the hour is 0 to 23 (CRON_INVALID RANGE, column 3)\n  0 25 * * *\n    ^\n"],
     );
     check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "0 0 30 2 *"], &["CRON_NEVER_FIRES"]);
     check(&["task", "create", "x", "--handler", "probe.ok", "--cron", "@daily", "--every", "1s"], &["cannot be used"]);
+    check(
+        &["task", "edit", "t", "--cron", "* * * * MOO"],
+        &["\n  * * * * MOO\n          ^\n  the names are SUN to SAT"],
+    );
+    std::fs::write(
+        server.dir.path().join("wrong.toml"),
+        "[[task]]\ncode = 'ok'\nhandler = 'probe.ok'\n[[task]]\ncode = 'x'\nhandler = 'probe.ok'\ncronExpression = '* * * * MOO'\n",
+    )
+    .expect("written");
+    let applied = server.run(&["task", "apply", "-f", "wrong.toml"]);
+    assert_says(&text(&applied.stdout), &["column 9)\n      * * * * MOO\n              ^\n      the names are"]);
+    let once = server.run(&["submit", "t", "--delay", "soon"]);
+    assert_eq!(text(&once.stderr).matches("`soon`").count(), 1, "{}", text(&once.stderr));
     check(&["task", "edit", "t"], &["nothing is said to be changed"]);
     check(
         &["task", "edit", "t", "--owner", "ann", "--version", "7"],
@@ -81,13 +113,31 @@ fn what_is_wrong_with_a_schedule_is_said() {
 fn calendars_are_put_from_plain_lines() {
     let server = Server::start("");
     let file = server.dir.path().join("days.txt");
-    std::fs::write(&file, "# National days\n2026-10-01/2026-10-07\n+2026-10-10\n").expect("written");
+    std::fs::write(&file, "\u{feff}# National days\n2026-10-01/2026-10-07\n+2026-10-10\n").expect("written");
     let put = ["calendar", "put", "cn", "-f", "days.txt", "--description", "National days"];
     assert_says(
         &table(&server, &put),
         &["National days", "excluded\n  2026-10-01/2026-10-07\n", "working\n  +2026-10-10"],
     );
     server.json(&["task", "create", "t", "--handler", "probe.ok", "--cron", "@daily", "--calendar", "cn"]);
+    let task = server.json(&[
+        "task",
+        "create",
+        "once",
+        "--handler",
+        "probe.ok",
+        "--cron",
+        "0 0 0 1 1 ? 2099",
+        "--calendar",
+        "cn",
+    ]);
+    assert!(task["nextFireTime"].is_string());
+    std::fs::write(&file, "2099-01-01").expect("written");
+    assert_says(&table(&server, &put), &["no fire time is left because of it for: once\n"]);
+    std::fs::write(&file, "2026-10-01/2026-10-07").expect("written");
+    let said = table(&server, &put);
+    assert!(!said.contains("no fire time is left"), "{said}");
+    server.json(&["task", "delete", "once"]);
     assert_says(&table(&server, &["calendar", "list"]), &["NAME", "cn", "7", "National days", "t"]);
     assert_eq!(server.json(&["task", "list", "--calendar", "cn"])["total"], 1);
     let refused = server.run(&["calendar", "delete", "cn"]);
@@ -103,9 +153,7 @@ fn calendars_are_put_from_plain_lines() {
 fn a_file_of_tasks_is_applied() {
     let server = Server::start("");
     let write = |text: &str| std::fs::write(server.dir.path().join("tasks.toml"), text).expect("written");
-    write(
-        "[[task]]\ncode = 'a'\nhandler = 'probe.ok'\ntype = 'cron'\nevery = '1h'\n[[task]]\ncode = 'b'\nhandler = 'probe.ok'\n",
-    );
+    write("[[task]]\ncode = 'a'\nhandler = 'probe.ok'\nevery = '1h'\n[[task]]\ncode = 'b'\nhandler = 'probe.ok'\n");
     let dry = table(&server, &["task", "apply", "-f", "tasks.toml", "--dry-run"]);
     assert_says(&dry, &["+ a\n", "    every: 1h\n", "2 created (dry run: nothing was written)"]);
     assert_eq!(server.json(&["task", "list"])["total"], 0);
@@ -133,8 +181,7 @@ fn a_file_of_tasks_is_applied() {
 fn tasks_in_files_are_there_when_the_server_has_started() {
     let dir = tempfile::tempdir().expect("a directory");
     let shared = dir.path().join("shared.toml");
-    std::fs::write(&shared, "[[task]]\ncode = 'declared'\nhandler = 'probe.ok'\ntype = 'cron'\nevery = '1s'\n")
-        .expect("written");
+    std::fs::write(&shared, "[[task]]\ncode = 'declared'\nhandler = 'probe.ok'\nevery = '1s'\n").expect("written");
     let config = format!("tasks.files = ['{}']\n", shared.display());
     let server = Server::start(&config);
     eventually("it fires", || server.json(&["task", "show", "declared"])["lastJob"].is_string());

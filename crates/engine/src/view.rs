@@ -19,8 +19,15 @@ pub struct PoolView {
     pub held: u32,
     /// Bodies that ignored their cancellation; each was replaced by a fresh slot.
     pub zombies: u32,
-    /// Waiting in the store, counted up to a bound.
+    /// Waiting in the store for a slot or their instant. All four are counted up to a bound.
     pub queued: LiveCount,
+    /// As many of their task, or of their concurrency key, run as may run.
+    pub limited: LiveCount,
+    /// The rate of their task, or of their concurrency key, is used up.
+    pub rate_limited: LiveCount,
+    /// No running node knows their handler.
+    pub no_handler: LiveCount,
+    /// Of all that wait in the store.
     pub oldest_due: Option<Timestamp>,
 }
 
@@ -73,14 +80,20 @@ pub(crate) async fn pools(core: &Core) -> Result<Vec<PoolView>, Error> {
     let backlog = core.store.backlog(BACKLOG_COUNT_MAX).await?;
     let views = core.pools.all().into_iter().map(|pool| {
         let load = pool.load();
-        let queued = backlog.iter().find(|one| one.pool == pool.name && one.state == QueueState::Queued);
+        let in_state = |state| backlog.iter().find(|one| one.pool == pool.name && one.state == state);
+        let waiting = WAITING.map(in_state);
+        let [queued, limited, rate_limited, no_handler] =
+            waiting.map(|one| one.map(|one| one.jobs).unwrap_or_default());
         PoolView {
             settings: pool.settings(),
             running: load.running,
             held: load.held,
             zombies: load.zombies,
-            queued: queued.map(|one| one.jobs).unwrap_or_default(),
-            oldest_due: queued.and_then(|one| one.oldest_due),
+            queued,
+            limited,
+            rate_limited,
+            no_handler,
+            oldest_due: waiting.into_iter().flatten().filter_map(|one| one.oldest_due).min(),
         }
     });
     Ok(views.collect())
@@ -136,6 +149,9 @@ pub(crate) async fn health(core: &Core) -> Health {
     }
     Health { ready: problems.is_empty(), problems, stopping, totals: core.counts.totals(zombies_now) }
 }
+
+/// What waits in the store and not in a node's memory.
+const WAITING: [QueueState; 4] = [QueueState::Queued, QueueState::Limited, QueueState::Throttled, QueueState::Parked];
 
 /// People need to know that it is a lot, not exactly how much.
 const BACKLOG_COUNT_MAX: u32 = 100_000;

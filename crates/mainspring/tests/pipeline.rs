@@ -182,6 +182,9 @@ async fn a_job_without_a_handler_waits_until_there_is_one(jobs: Builder) {
         }
     };
     within(parked).await;
+    let pools = jobs.engine().pools().await.expect("known");
+    let counts = |pool: &mainspring::PoolView| (pool.queued.jobs, pool.no_handler.jobs, pool.oldest_due);
+    assert_eq!(pools.iter().map(counts).collect::<Vec<_>>(), [(0, 1, Some(receipt.execute_time))]);
     let code: mainspring::TaskCode = "other".parse().expect("a code");
     let task = jobs.engine().task(&code).await.expect("known");
     let mut definition = task.definition.clone();

@@ -14,7 +14,7 @@ use crate::job::Fires;
 use crate::limits;
 use crate::names::words;
 use crate::refused::Refused;
-use crate::task::{Misfire, Task, TaskDefinition, TaskKind, TaskSwitch};
+use crate::task::{Misfire, Overlap, Task, TaskDefinition, TaskKind, TaskSwitch};
 use crate::time::{Span, Timestamp};
 
 words! {

@@ -56,6 +56,9 @@ pub(crate) enum Task {
         /// The payload of this job: JSON, @FILE or -
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         param: Option<String>,
+        /// Wait for its end; the exit code is 0 when it succeeds, 1 when not
+        #[arg(long)]
+        wait: bool,
         #[command(flatten)]
         request: Request,
     },
@@ -90,6 +93,8 @@ pub(crate) enum Task {
         /// Only when nobody changed it since this version
         #[arg(long, value_name = "N")]
         version: Option<i64>,
+        #[command(flatten)]
+        request: Request,
     },
 }
 
@@ -99,7 +104,6 @@ TOML has one [[task]] table per task, JSON {\"tasks\": […]}. The fields are th
   [[task]]
   code = \"report.daily\"
   handler = \"http\"
-  type = \"cron\"
   cronExpression = \"30 6 * * MON-FRI\"
   timeZone = \"Europe/Berlin\"
   param = { url = \"https://example.com/report\" }
@@ -116,7 +120,7 @@ pub(crate) struct Code {
 #[derive(Debug, Args)]
 pub(crate) struct Request {
     /// A repeat with the same id changes nothing and answers the first result
-    #[arg(long = "request-id", value_name = "ID")]
+    #[arg(id = "request-id", long, value_name = "ID")]
     pub(crate) id: Option<String>,
 }
 
@@ -188,7 +192,7 @@ pub(crate) struct TaskFields {
     #[arg(long = "type", value_name = "WORD")]
     pub(crate) kind: Option<String>,
     /// When it fires: 5 fields or a macro as in crontab, 6 or 7 fields as in Quartz; quote it
-    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "every")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) cron: Option<String>,
     /// The time zone of its schedule, a name such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]

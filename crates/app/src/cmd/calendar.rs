@@ -1,7 +1,7 @@
 //! `mainspring calendar …`.
 
-use mainspring_model::calendar::{Day, day};
-use serde_json::{Map, Value, json};
+use mainspring_model::calendar::{Day, day, days};
+use serde_json::{Map, Value};
 use toml::Table;
 
 use super::read_file;
@@ -21,10 +21,15 @@ pub(crate) async fn run(command: Calendar, client: &Client, format: Format) -> R
             if let Some(description) = description {
                 body.insert("description".to_owned(), description.into());
             }
-            show(&client.put(&["calendars", &name], &body).await?, format)
+            let calendar = client.put(&["calendars", &name], &body).await?;
+            show(&calendar, format)?;
+            match calendar["ended"].as_array().map(Vec::as_slice) {
+                Some(ended @ [_, ..]) if format == Format::Table => print::out(&told_of_ended(ended)),
+                _ => Ok(()),
+            }
         }
         Calendar::Delete(Name { name }) => {
-            let answer = client.delete(&["calendars", &name], Query::new()).await?;
+            let answer = client.delete(&["calendars", &name], Query::new(), None::<&()>).await?;
             match format {
                 Format::Json => print::json(&answer),
                 Format::Table => print::out(&format!("calendar {name} is deleted\n")),
@@ -60,6 +65,11 @@ fn show(calendar: &Value, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
+fn told_of_ended(codes: &[Value]) -> String {
+    let codes: Vec<&str> = codes.iter().filter_map(Value::as_str).collect();
+    format!("no fire time is left because of it for: {}\n", codes.join(", "))
+}
+
 /// Days that follow each other in one word, as `put` takes them.
 fn ranges(days: &Value) -> Vec<String> {
     let days = days.as_array().into_iter().flatten().filter_map(Value::as_str).filter_map(|text| day(text).ok());
@@ -76,31 +86,63 @@ fn ranges(days: &Value) -> Vec<String> {
 
 /// The body for the server, from JSON, TOML or plain lines.
 fn days_of(text: &str) -> Result<Map<String, Value>, String> {
+    let text = task_file::without_mark(text);
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
     }
-    if text.lines().any(|line| line.split('#').next().unwrap_or_default().contains('=')) {
+    if text.lines().any(is_toml) {
         let table: Table =
             toml::from_str(text).map_err(|error| format!("it is not TOML: {}", error.to_string().trim()))?;
         return Ok(table.into_iter().map(|(name, value)| (name, task_file::json_of(value))).collect());
     }
-    let (mut excluded, mut working) = (Vec::new(), Vec::new());
-    for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        match line.strip_prefix('+') {
-            Some(day) => working.push(day.trim()),
-            None if line.is_empty() => {}
-            None => excluded.push(line),
+    days_of_lines(text)
+}
+
+/// No day has a key.
+fn is_toml(line: &str) -> bool {
+    let said = line.split('#').next().unwrap_or_default();
+    said.split_once('=').is_some_and(|(key, _)| !key.trim_start().starts_with(|c: char| c == '+' || c.is_ascii_digit()))
+}
+
+/// All lines that are wrong are told at once.
+fn days_of_lines(text: &str) -> Result<Map<String, Value>, String> {
+    let (mut excluded, mut working, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        let said = line.split('#').next().unwrap_or_default().trim();
+        let (list, day) = match said.strip_prefix('+') {
+            Some(rest) => (&mut working, rest.trim()),
+            None if said.is_empty() => continue,
+            None => (&mut excluded, said),
+        };
+        match check_line(day) {
+            Ok(()) => list.push(Value::from(day)),
+            Err(why) => wrong.push(format!("line {number}: {why}")),
         }
     }
-    match json!({ "excluded": excluded, "working": working }) {
-        Value::Object(body) => Ok(body),
-        _ => Ok(Map::new()),
+    match wrong.as_slice() {
+        [] => {
+            Ok([("excluded".to_owned(), excluded.into()), ("working".to_owned(), working.into())].into_iter().collect())
+        }
+        [only] => Err(only.clone()),
+        several => Err(format!("{} lines are wrong\n  {}", several.len(), several.join("\n  "))),
+    }
+}
+
+fn check_line(said: &str) -> Result<(), String> {
+    let Err(refused) = days(said) else { return Ok(()) };
+    match said.split_once(char::is_whitespace) {
+        Some((first, rest)) if days(first).is_ok() && !rest.trim_start().starts_with('/') => {
+            let rest = mainspring_model::text::excerpt(&print::harmless(rest.trim()), 40);
+            Err(format!("`{rest}` stands behind the day: a comment begins with #"))
+        }
+        _ => Err(print::harmless(&refused.detail)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -114,6 +156,24 @@ mod tests {
             assert_eq!(days_of(text).map(Value::Object), Ok(expect.clone()), "{text}");
         }
         assert!(days_of("excluded = [").is_err() && days_of("{").is_err());
+    }
+
+    #[test]
+    fn wrong_lines_are_told_all_at_once() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(days_of(text).expect_err(text), expect, "{text}");
+        };
+        check(
+            "2026-12-25 Christmas = off\n",
+            "line 1: `Christmas = off` stands behind the day: a comment begins with #",
+        );
+        check("+ # nothing", "line 1: `` is not a day such as 2026-10-01");
+        check("2026-10-01 / x", "line 1: `x` is not a day such as 2026-10-01");
+        check(
+            "2026-10-01 # good\n2026-13-01\n\n+2026-10-07/2026-10-01 b\n",
+            "2 lines are wrong\n  line 2: `2026-13-01` is not a day such as 2026-10-01\n  line 4: `2026-10-01 b` is not \
+             a day such as 2026-10-01",
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::args::Format;
 use crate::args::cron::{Cron, Preview as Args};
 use crate::failure::Failure;
-use crate::print;
+use crate::{complaint, print};
 
 pub(crate) fn run(command: &Cron, format: Format) -> Result<(), Failure> {
     let Cron::Preview(args) = command;
@@ -51,37 +51,8 @@ fn told(args: &Args, shown: &Preview) -> String {
 }
 
 fn failure(args: &Args, refused: Refused) -> Failure {
-    let mut message = refused.detail.clone();
-    if let Some(place) = refused.cron {
-        message.push_str(&format!(" ({})", place.class));
-        let wrong = if place.class.as_str() == "ZONE" { &args.tz } else { &args.expression };
-        message.push_str(&marked(wrong, place.position));
-    }
-    if let Some(hint) = &refused.hint {
-        message.push_str(&format!("\n  {hint}"));
-    }
-    let problem = serde_json::to_value(Problem::from(refused)).ok();
-    Failure { problem, ..Failure::refused(message) }
-}
-
-/// The text with a caret below a column of it, counted from 1.
-fn marked(text: &str, position: usize) -> String {
-    // A terminal shows these two columns wide.
-    let columns = |c: char| if c >= '\u{1100}' { 2 } else { 1 };
-    let before: usize = text.chars().take(position - 1).map(columns).sum();
-    let shown: String = text.chars().map(|c| if c.is_control() { '·' } else { c }).collect();
-    format!("\n  {shown}\n  {:before$}^", "")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_caret_stands_below_the_wrong_character() {
-        assert_eq!(marked("0 25 * * *", 3), "\n  0 25 * * *\n    ^");
-        assert_eq!(marked("＊ ？", 3), "\n  ＊ ？\n     ^");
-        assert_eq!(marked("a\tb", 3), "\n  a·b\n    ^");
-        assert_eq!(marked("", 1), "\n  \n  ^");
-    }
+    let problem = serde_json::to_value(Problem::from(refused)).unwrap_or_default();
+    let said = json!({ "cronExpression": args.expression, "timeZone": args.tz });
+    let message = complaint::told(&problem, &said);
+    Failure { problem: Some(problem), ..Failure::refused(message) }
 }

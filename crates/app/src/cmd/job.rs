@@ -1,14 +1,18 @@
 //! `mainspring job …`.
 
+use mainspring_model::limits::MISSED_FIRES_COUNTED_MAX;
 use serde_json::{Value, json};
 
-use super::query;
-use crate::args::{Format, Id, Job, JobList};
+use super::{query, requested};
+use crate::args::{Format, Id, Job, JobList, Operated};
 use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
 
-const COLUMNS: [&str; 8] = ["id", "task", "bizId", "status", "retryCount", "executeTime", "finishTime", "errorMsg"];
+const COLUMNS: [&str; 10] =
+    ["id", "task", "bizId", "status", "reason", "retryCount", "fireTime", "executeTime", "finishTime", "errorMsg"];
+/// They take room only where a row has one.
+const COLUMNS_OF_SOME: [&str; 2] = ["reason", "fireTime"];
 const FIELDS: [&str; 29] = [
     "id",
     "task",
@@ -46,10 +50,10 @@ pub(crate) async fn run(command: Job, client: &Client, format: Format) -> Result
     match command {
         Job::List(args) => list(args, client, format).await,
         Job::Show(Id { id }) => show(&id, client, format).await,
-        Job::Retry(Id { id }) => operate(&id, "retry", client, format).await,
-        Job::Cancel(Id { id }) => operate(&id, "cancel", client, format).await,
-        Job::Fail(Id { id }) => operate(&id, "fail", client, format).await,
-        Job::Release(Id { id }) => operate(&id, "release", client, format).await,
+        Job::Retry(args) => operate(args, ("retry", "retried"), client, format).await,
+        Job::Cancel(args) => operate(args, ("cancel", "cancelled"), client, format).await,
+        Job::Fail(args) => operate(args, ("fail", "marked as failed"), client, format).await,
+        Job::Release(args) => operate(args, ("release", "released"), client, format).await,
         Job::Output { id, follow } => {
             let attempt = attempt_of(&id, client).await?;
             if follow { follow_output(&attempt, client, format).await } else { output(&attempt, client, format).await }
@@ -69,14 +73,39 @@ async fn list(args: JobList, client: &Client, format: Format) -> Result<(), Fail
         ("cursor", args.cursor),
     ]);
     parameters.extend(args.status.into_iter().map(|status| ("status", status)));
-    print::list(format, &client.get(&["jobs"], parameters).await?, &COLUMNS)
+    let mut answer = client.get(&["jobs"], parameters).await?;
+    if format == Format::Json {
+        return print::json(&answer);
+    }
+    let jobs = answer["items"].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+    jobs.iter_mut().for_each(say_why);
+    let has = |field: &str| jobs.iter().any(|job| !job[field].is_null());
+    let columns: Vec<&str> =
+        COLUMNS.into_iter().filter(|field| !COLUMNS_OF_SOME.contains(field) || has(field)).collect();
+    print::list(format, &answer, &columns)
+}
+
+/// Why it waits or was skipped, and for how many fire times it stands.
+fn say_why(job: &mut Value) {
+    let reason = ["waitReason", "skipReason"].into_iter().map(|field| &job[field]).find(|reason| !reason.is_null());
+    job["reason"] = reason.cloned().unwrap_or_default();
+    let fires = &job["fires"];
+    if let (Some(time), Some(count)) = (job["fireTime"].as_str(), fires["count"].as_u64()) {
+        let is_capped = count >= u64::from(MISSED_FIRES_COUNTED_MAX);
+        let text = |field: &str| fires[field].as_str().unwrap_or_default();
+        let told = format!("{count}, from {} to {}", text("first"), text("last"));
+        let told = if is_capped { format!("at least {told}") } else { told };
+        job["fireTime"] = format!("{time} ×{count}{}", if is_capped { "+" } else { "" }).into();
+        job["fires"] = told.into();
+    }
 }
 
 async fn show(id: &str, client: &Client, format: Format) -> Result<(), Failure> {
-    let job = client.get(&["jobs", id], Query::new()).await?;
+    let mut job = client.get(&["jobs", id], Query::new()).await?;
     if format == Format::Json {
         return print::json(&job);
     }
+    say_why(&mut job);
     print::object(format, &job, &FIELDS)?;
     let attempts = client.get(&["jobs", id, "attempts"], Query::new()).await?;
     if attempts["items"].as_array().is_some_and(|items| !items.is_empty()) {
@@ -86,8 +115,19 @@ async fn show(id: &str, client: &Client, format: Format) -> Result<(), Failure> 
     Ok(())
 }
 
-async fn operate(id: &str, verb: &str, client: &Client, format: Format) -> Result<(), Failure> {
-    let job = client.post(&["jobs", id, verb], &json!({})).await?;
+/// `done` is the verb's participle.
+async fn operate(
+    Operated { id, request }: Operated,
+    (verb, done): (&str, &str),
+    client: &Client,
+    format: Format,
+) -> Result<(), Failure> {
+    let mut job = client.post(&["jobs", &id, verb], &requested(json!({}), request)).await?;
+    if format == Format::Table && job["duplicate"] == true {
+        job = client.get(&["jobs", &id], Query::new()).await?;
+        let status = job["status"].as_str().unwrap_or_default();
+        print::out(&format!("job {id} was {done} by this request before; it is {status} now\n"))?;
+    }
     print::object(format, &job, &["id", "task", "status", "waitReason", "nextRetryTime", "allowedOperations"])
 }
 
@@ -182,6 +222,24 @@ fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_says_why_it_is_where_it_is() {
+        let check = |mut job: Value, expect: [Value; 3]| {
+            say_why(&mut job);
+            assert_eq!(["reason", "fireTime", "fires"].map(|field| job[field].clone()), expect, "{job}");
+        };
+        check(json!({"waitReason": "POOL_FULL", "skipReason": null}), [json!("POOL_FULL"), Value::Null, Value::Null]);
+        check(
+            json!({"waitReason": null, "skipReason": "EXPIRED", "fireTime": "b"}),
+            [json!("EXPIRED"), json!("b"), Value::Null],
+        );
+        let fires = json!({"first": "a", "last": "b", "count": 1_000});
+        let told = json!("at least 1000, from a to b");
+        check(json!({"fireTime": "b", "fires": fires}), [Value::Null, json!("b ×1000+"), told]);
+        let fires = json!({"first": "a", "last": "b", "count": 3});
+        check(json!({"fireTime": "b", "fires": fires}), [Value::Null, json!("b ×3"), json!("3, from a to b")]);
+    }
 
     #[test]
     fn events_are_read_across_cuts() {

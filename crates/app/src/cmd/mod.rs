@@ -13,8 +13,10 @@ pub(crate) mod verify;
 
 use std::io::Read;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::args::task::Request;
 use crate::failure::Failure;
 
 /// `JSON`, `@FILE`, or `-` for standard input. Kept as it was written: numbers too large for this program stay whole.
@@ -49,6 +51,14 @@ fn read_file(file: &str) -> Result<(String, String), Failure> {
         Ok(text) => Ok((name.to_owned(), text)),
         Err(error) => Err(Failure::refused(format!("{name} cannot be read: {error}"))),
     }
+}
+
+/// The body with the id by which a repeat is known.
+fn requested(mut body: Value, request: Request) -> Value {
+    if let Some(id) = request.id {
+        body["requestId"] = id.into();
+    }
+    body
 }
 
 /// What is there, as query parameters.

@@ -7,7 +7,7 @@ use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 14] = [
     "name",
     "concurrency",
     "queueCapacity",
@@ -17,6 +17,9 @@ const FIELDS: [&str; 11] = [
     "running",
     "held",
     "queued",
+    "limited",
+    "rateLimited",
+    "noHandler",
     "zombies",
     "oldestDue",
 ];

@@ -178,7 +178,8 @@ async fn start_engine(
             // The engine says which task; people look for it in a file.
             let told = |task: &&DeclaredTask| refused.detail.starts_with(&format!("task `{}`: ", task.code));
             let place = config.tasks.iter().find(told).map_or_else(String::new, |task| format!("{}: ", task.place));
-            Failure::new(Exit::Configuration, format!("{place}{refused}"))
+            let hint = refused.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+            Failure::new(Exit::Configuration, format!("{place}{refused}{hint}"))
         }
         unavailable => Failure::new(Exit::Unavailable, unavailable.to_string()),
     })

@@ -52,9 +52,14 @@ pub(crate) async fn run(args: Submit, client: &Client, format: Format) -> Result
     if !args.wait {
         return print::object(format, &receipt, &["id", "task", "bizId", "status", "duplicate", "executeTime"]);
     }
-    let id = receipt["id"].as_str().unwrap_or_default();
+    let what = if receipt["duplicate"] == true { "has this key already" } else { "is stored" };
+    tell_end(&receipt["id"], what, client, format).await
+}
+
+/// Waits until the job is over and shows its end; it fails when the job did not succeed.
+pub(super) async fn tell_end(id: &Value, what: &str, client: &Client, format: Format) -> Result<(), Failure> {
+    let id = id.as_str().unwrap_or_default();
     if format == Format::Table {
-        let what = if receipt["duplicate"] == true { "has this key already" } else { "is stored" };
         print::out(&format!("job {id} {what}; waiting for its end\n"))?;
     }
     let job = wait_for_end(client, id).await?;

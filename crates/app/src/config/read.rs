@@ -57,8 +57,9 @@ impl<'a> Reader<'a> {
         if refused.errors.is_empty() {
             self.complain(&place, refused);
         }
+        let asides = asides(refused.cron.map(|place| place.position), refused.hint.as_deref());
         for error in &refused.errors {
-            self.complain(&place, &error.detail);
+            self.complain(&place, format!("{}{asides}", error.detail));
         }
     }
 
@@ -159,6 +160,13 @@ impl<'a> Reader<'a> {
             self.complain(&place, format!("there is no key `{key}`{hint}"));
         }
     }
+}
+
+/// What stands behind a complaint: the column in an expression, and what to do next.
+pub(super) fn asides(column: Option<usize>, hint: Option<&str>) -> String {
+    let column = column.map(|column| format!(" at column {column}"));
+    let hint = hint.map(|hint| format!("; {hint}"));
+    [column, hint].into_iter().flatten().collect()
 }
 
 fn kind(value: &Value) -> String {

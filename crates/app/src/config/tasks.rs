@@ -1,13 +1,13 @@
 //! Tasks that are declared at the start: tables of the configuration itself, and files of their own.
 
 use mainspring_model::schedule::{Every, Rhythm};
-use mainspring_model::task::TaskSwitch;
+use mainspring_model::task::{TaskKind, TaskSwitch};
 use mainspring_model::{HandlerName, Priority, Refused, Span, TaskCode, TaskDefinition, limits};
 use mainspring_server::{Declared, declared};
 use serde_json::json;
 
 use super::layers::TaskFile;
-use super::read::Reader;
+use super::read::{Reader, asides};
 use crate::task_file;
 
 #[derive(Debug)]
@@ -47,7 +47,8 @@ pub(super) fn of_file(file: &TaskFile, complaints: &mut Vec<String>) -> Vec<Decl
                 if whys.is_empty() {
                     whys.push(body.detail.clone());
                 }
-                complaints.extend(whys.into_iter().map(|why| format!("{place}: {why}")));
+                let asides = asides(body.position, body.hint.as_deref());
+                complaints.extend(whys.into_iter().map(|why| format!("{place}: {why}{asides}")));
             }
         }
     }
@@ -63,8 +64,10 @@ pub(super) fn of_entry(entry: &mut Reader<'_>) -> Option<DeclaredTask> {
     // Until a code and a handler are there, the rest is read for its complaints only.
     let mut task = TaskDefinition::new("", handler.clone().unwrap_or_else(|| HandlerName::stored("")));
     let defaults = task.clone();
-    task.kind = entry.parsed("type").unwrap_or(defaults.kind);
+    let kind = entry.parsed("type");
     schedule(entry, &mut task);
+    let says_when = task.cron_expression.is_some() || task.every.is_some();
+    task.kind = kind.unwrap_or(if says_when { TaskKind::Cron } else { defaults.kind });
     task.param = entry.text("param");
     task.timeout_seconds =
         entry.count("timeout_seconds", 1, limits::TIMEOUT_SECONDS_MAX).unwrap_or(defaults.timeout_seconds);

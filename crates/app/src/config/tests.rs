@@ -111,7 +111,7 @@ fn all_complaints_come_at_once_with_their_place() {
         "mainspring.toml: commands[1]: there is no key `progam`; did you mean `program`?",
         "mainspring.toml: tasks[0].code: task holds ' '",
         "mainspring.toml: tasks[1]: a cron task needs cronExpression or every",
-        "mainspring.toml: tasks[2]: 25 is out of range: the hour is 0 to 23",
+        "mainspring.toml: tasks[2]: 25 is out of range: the hour is 0 to 23 at column 3",
         "mainspring.toml: pools[0].rate_limit: `often` is not a rate",
         "mainspring.toml: tasks[1]: the payload is not JSON",
         "mainspring.toml: pools[0].concurrency: expects a whole number from 1",
@@ -126,6 +126,20 @@ fn all_complaints_come_at_once_with_their_place() {
 }
 
 #[test]
+fn a_declared_task_that_says_when_is_of_type_cron() {
+    let check = |fields: &str, expect: &str| {
+        let file = format!("[[tasks]]\ncode = 'a'\nhandler = 'probe.ok'\n{fields}\n");
+        let config = Config::of(&layers(&file, &[])).expect(fields);
+        let task = &config.tasks[0].definition;
+        assert_eq!(format!("{} {}", task.kind, task.overlap), expect, "{fields}");
+    };
+    check("", "async ALLOW");
+    check("every = '10s'", "cron FORBID");
+    check("cron_expression = '@daily'", "cron FORBID");
+    check("type = 'manual'", "manual ALLOW");
+}
+
+#[test]
 fn tasks_in_files_are_read_or_complained_of_by_file_and_task() {
     let mut layers = layers("[tasks]\nfiles = ['tasks.toml', 'more.json']", &[]);
     let file = |name: &str, text: &str| TaskFile { name: name.to_owned(), text: text.to_owned() };
@@ -137,14 +151,14 @@ fn tasks_in_files_are_read_or_complained_of_by_file_and_task() {
 
     let wrong = "[[task]]\ncode = 'b'\nhandler = 'probe.ok'\nevry = '10s'\n[[task]]\nhandler = 'x'\n\
                  [[task]]\ncode = 'c'\nhandler = 'probe.ok'\nenabled = false\n\
-                 [[task]]\ncode = 'd'\nhandler = 'probe.ok'\ntype = 'cron'\ncronExpression = '99 * * * *'\n";
+                 [[task]]\ncode = 'd'\nhandler = 'probe.ok'\ntype = 'cron'\ncronExpression = '0 0 * * XYZ'\n";
     layers.task_files = vec![file("tasks.toml", wrong), file("more.json", "{")];
     let said = Config::of(&layers).expect_err("must be refused").join("\n");
     for expect in [
         "tasks.toml: task `b`: evry: `evry` is not known; did you mean `every`?",
         "tasks.toml: task[1]: code: code is missing",
         "tasks.toml: task `c`: a task that is declared at the start begins enabled",
-        "tasks.toml: task `d`: cronExpression: 99 is out of range: the minute",
+        "`XYZ` is not a name of the day of week at column 9; the names are SUN to SAT, three letters each",
         "more.json: it is not a list of tasks in JSON",
     ] {
         assert!(said.contains(expect), "no `{expect}` in\n{said}");

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use mainspring_engine::Engine;
 use mainspring_model::limits::CALENDAR_DAYS_MAX;
-use mainspring_model::{Calendar, CalendarName, Refused, calendar};
+use mainspring_model::{Calendar, CalendarName, Refused, Task, TaskCode, calendar};
 use mainspring_store::TaskFilter;
 
 use super::{Answer, actor, ok};
@@ -53,7 +53,8 @@ pub(crate) async fn show_calendar(
 
 /// Create or replace a calendar
 ///
-/// The whole of it: what is absent is empty. The tasks that name it are planned anew at once.
+/// The whole of it: what is absent is empty. The tasks that name it are planned anew at once; `ended` names those that have
+/// no fire time left because of it.
 #[utoipa::path(
     put, path = "/calendars/{name}", tag = "calendars",
     params(("name" = String, Path, description = "The calendar's name")), request_body = wire::NewCalendar,
@@ -72,8 +73,21 @@ pub(crate) async fn put_calendar(
     let working = days(&mut fields, "working");
     fields.finish(Some(()))?;
     let calendar = Calendar { name: name.clone(), description, excluded, working };
-    state.engine.put_calendar(calendar, &actor(&headers)).await?;
-    ok(&show(&state.engine, &name).await?)
+    let engine = &state.engine;
+    let before = engine.tasks(TaskFilter::default()).await?.into_iter();
+    let before = before.filter(|task| task.definition.calendar.as_ref() == Some(&name) && fires_again(engine, task));
+    let before: BTreeSet<TaskCode> = before.map(|task| task.code).collect();
+    engine.put_calendar(calendar, &actor(&headers)).await?;
+    let users = engine.tasks(TaskFilter::default()).await?.into_iter();
+    let ended = users.filter(|task| before.contains(&task.code) && !fires_again(engine, task));
+    let ended = Some(ended.map(|task| task.code).collect());
+    ok(&wire::Calendar { ended, ..show(engine, &name).await? })
+}
+
+/// A task that is disabled is told of too: enabling it would be refused.
+fn fires_again(engine: &Engine, task: &Task) -> bool {
+    let schedule = engine.schedule_of(&task.definition).ok().flatten();
+    schedule.is_some_and(|schedule| schedule.next(engine.clock().now()).is_some())
 }
 
 /// Delete a calendar
@@ -118,7 +132,7 @@ fn days(fields: &mut Fields<'_>, name: &'static str) -> BTreeSet<calendar::Day> 
     fields.complaints.keep(name, read).unwrap_or_default()
 }
 
-fn shown(calendar: &Calendar, tasks: &[mainspring_model::Task]) -> wire::Calendar {
+fn shown(calendar: &Calendar, tasks: &[Task]) -> wire::Calendar {
     let days = |days: &BTreeSet<calendar::Day>| days.iter().map(ToString::to_string).collect();
     let users = tasks.iter().filter(|task| task.definition.calendar.as_ref() == Some(&calendar.name));
     wire::Calendar {
@@ -127,5 +141,6 @@ fn shown(calendar: &Calendar, tasks: &[mainspring_model::Task]) -> wire::Calenda
         excluded: days(&calendar.excluded),
         working: days(&calendar.working),
         tasks: users.map(|task| task.code.clone()).collect(),
+        ended: None,
     }
 }

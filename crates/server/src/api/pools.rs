@@ -123,6 +123,9 @@ fn shown(pool: PoolView) -> wire::Pool {
         zombies: pool.zombies,
         queued: pool.queued.jobs,
         queued_capped: pool.queued.capped,
+        limited: pool.limited.jobs,
+        rate_limited: pool.rate_limited.jobs,
+        no_handler: pool.no_handler.jobs,
         oldest_due: pool.oldest_due,
     }
 }

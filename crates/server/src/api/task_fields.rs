@@ -1,8 +1,8 @@
 //! A task's definition as bodies say it: read with all complaints.
 
-use mainspring_engine::Engine;
+use mainspring_engine::{Engine, Error};
 use mainspring_model::schedule::{Every, Rhythm};
-use mainspring_model::task::{TaskDefinition, TaskSwitch, never_fires};
+use mainspring_model::task::{TaskDefinition, TaskKind, TaskSwitch, never_fires};
 use mainspring_model::{HandlerName, Refused, Span, TaskCode};
 
 use crate::extract::{Fields, Given};
@@ -70,8 +70,15 @@ pub(crate) fn apply(
     if let Given::Value(handler) = fields.given::<HandlerName>("handler") {
         to.handler = handler;
     }
-    set(fields.given("type"), &mut to.kind, default.kind);
+    let kind = fields.given("type");
     apply_when(fields, to);
+    let says_when = to.cron_expression.is_some() || to.every.is_some();
+    match kind {
+        Given::Value(kind) => to.kind = kind,
+        // Whoever writes a whole task and says when it fires has said what it is.
+        Given::Absent | Given::Null if absent == Absent::IsDefault && says_when => to.kind = TaskKind::Cron,
+        given => set(given, &mut to.kind, default.kind),
+    }
     match fields.json("param")? {
         Given::Absent => {}
         Given::Null => to.param = None,
@@ -127,6 +134,16 @@ fn apply_when(fields: &mut Fields<'_>, to: &mut TaskDefinition) {
     set_option(fields.given("startAt"), &mut to.start_at);
     set_option(fields.given("endAt"), &mut to.end_at);
     set_option(fields.given("calendar"), &mut to.calendar);
+}
+
+/// A schedule for a task of another type: a change of some fields never changes the type unasked.
+pub(crate) fn hint_at_type(error: Error) -> Error {
+    match error {
+        Error::Refused(refused) if refused.errors.iter().any(|error| error.code == "NOT_A_CRON_TASK") => {
+            Error::Refused(refused.hint("to make it a task that fires, send \"type\": \"cron\" with it (--type cron)"))
+        }
+        error => error,
+    }
 }
 
 /// Also of a task that begins disabled: whoever writes a schedule hears at once that it never fires.

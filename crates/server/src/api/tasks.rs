@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use mainspring_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use mainspring_model::{TaskCode, TaskDefinition};
 
-use super::task_fields::{Absent, apply, check_that_it_fires, read_new, read_whole};
+use super::task_fields::{Absent, apply, check_that_it_fires, hint_at_type, read_new, read_whole};
 use super::task_shown::{show, show_with, told_of_conflict};
 use super::{Answer, actor, json, ok, request_id};
 use crate::body::JsonBody;
@@ -157,7 +157,7 @@ async fn update(
     let engine = &state.engine;
     match engine.update_task(code, version, definition.clone(), &actor(headers)).await {
         Ok(task) => ok(&show(engine, task).await?),
-        Err(error) => Err(told_of_conflict(engine, code, &definition, error).await),
+        Err(error) => Err(told_of_conflict(engine, code, &definition, hint_at_type(error)).await),
     }
 }
 

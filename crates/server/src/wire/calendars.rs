@@ -18,6 +18,10 @@ pub struct Calendar {
     /// The tasks that name it.
     #[schema(value_type = Vec<String>)]
     pub tasks: Vec<TaskCode>,
+    /// After a change: those of them that had a fire time left, and have none any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub ended: Option<Vec<TaskCode>>,
 }
 
 /// The whole calendar: what is absent is empty.

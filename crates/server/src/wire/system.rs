@@ -33,9 +33,16 @@ pub struct Pool {
     pub held: u32,
     /// Bodies that ignored their cancellation; each was replaced by a fresh slot.
     pub zombies: u32,
-    /// Waiting in the store, counted up to a bound.
+    /// Waiting in the store for a slot or their instant, counted up to a bound, as are the next three.
     pub queued: u64,
     pub queued_capped: bool,
+    /// They wait for the end of another one: of their task, or of their concurrency key, as many run as may run.
+    pub limited: u64,
+    /// They wait until the rate limit of their task, or of their concurrency key, allows them.
+    pub rate_limited: u64,
+    /// No running node knows their handler.
+    pub no_handler: u64,
+    /// Of all that wait in the store, for whatever reason.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub oldest_due: Option<Timestamp>,
 }

@@ -112,6 +112,8 @@ pub struct Task {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskFields {
+    /// cron, async, delay or manual. In a whole definition: cron when absent and it says `cronExpression` or `every`, else
+    /// async.
     #[schema(value_type = Option<String>, example = "async")]
     #[serde(rename = "type")]
     pub kind: Option<TaskKind>,

@@ -25,7 +25,7 @@ fn changes(answer: &Value) -> Vec<String> {
 async fn tasks_are_created_changed_and_left() {
     let house = house().await;
     let tasks = json!([
-        {"code": "a", "handler": "test.done", "type": "cron", "cronExpression": "@daily", "param": {"x": 1, "y": [1.0]}},
+        {"code": "a", "handler": "test.done", "cronExpression": "@daily", "param": {"x": 1, "y": [1.0]}},
         {"code": "b", "handler": "test.done", "enabled": false},
     ]);
     let told = house.post("/api/v1/tasks/apply", json!({"tasks": tasks, "dryRun": true}).to_string()).await.json();

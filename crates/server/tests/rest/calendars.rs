@@ -37,6 +37,25 @@ async fn a_calendar_is_kept_and_followed() {
 }
 
 #[tokio::test]
+async fn tasks_that_a_calendar_ends_are_named() {
+    let house = house_at("2026-09-30T12:00:00Z").await;
+    let put = async |body: &'static str| house.call("PUT", "/api/v1/calendars/cn", body).await.json()["ended"].clone();
+    assert_eq!(put("{}").await, json!([]));
+    for (code, end, enabled) in
+        [("ends", "2026-10-03", true), ("off", "2026-10-03", false), ("goes-on", "2026-11-01", true)]
+    {
+        let task = json!({"code": code, "handler": "test.done", "cronExpression": "@daily", "calendar": "cn",
+                          "endAt": format!("{end}T00:00:00Z"), "enabled": enabled});
+        assert_eq!(house.post("/api/v1/tasks", task.to_string()).await.status, 201);
+    }
+    let days = r#"{"excluded":["2026-10-01/2026-10-07"]}"#;
+    assert_eq!(put(days).await, json!(["ends", "off"]));
+    assert_eq!(house.task("ends").await["status"], "COMPLETED");
+    assert_eq!(put(days).await, json!([]), "it had none before");
+    assert!(house.get("/api/v1/calendars/cn").await.json().get("ended").is_none());
+}
+
+#[tokio::test]
 async fn calendars_are_checked() {
     let house = house_at("2026-09-30T12:00:00Z").await;
     let cases = [

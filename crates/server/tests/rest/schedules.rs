@@ -115,6 +115,29 @@ async fn schedules_are_checked() {
 }
 
 #[tokio::test]
+async fn a_whole_definition_that_says_when_is_of_type_cron() {
+    let house = house_at(NOON).await;
+    for (code, when) in [("a", json!({"cronExpression": "@daily"})), ("b", json!({"every": "1m", "type": null}))] {
+        let mut task = json!({"code": code, "handler": "test.done"});
+        task.as_object_mut().unwrap().extend(when.as_object().unwrap().clone());
+        let made = create(&house, task).await;
+        assert_eq!((&made["type"], &made["overlap"]), (&json!("cron"), &json!("FORBID")), "{when}");
+    }
+    let put = json!({"version": 1, "handler": "test.done", "every": "1m"}).to_string();
+    assert_eq!(house.call("PUT", "/api/v1/tasks/done", put).await.json()["type"], "cron");
+    let put = json!({"version": 2, "handler": "test.done"}).to_string();
+    assert_eq!(house.call("PUT", "/api/v1/tasks/done", put).await.json()["type"], "async");
+    let explicit = json!({"code": "c", "handler": "test.done", "type": "async", "every": "1m"}).to_string();
+    assert_eq!(house.post("/api/v1/tasks", explicit).await.verdict(), "422 VALIDATION every:NOT_A_CRON_TASK");
+
+    // A change of some fields changes no type unasked.
+    let patch = json!({"version": 3, "cronExpression": "@daily"}).to_string();
+    let refused = house.call("PATCH", "/api/v1/tasks/done", patch).await;
+    assert_eq!(refused.verdict(), "422 VALIDATION cronExpression:NOT_A_CRON_TASK");
+    assert!(refused.json()["hint"].as_str().unwrap().contains(r#""type": "cron""#), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_task_can_begin_disabled() {
     let house = house_at(NOON).await;
     let task = json!({"code": "later", "handler": "test.done", "type": "cron", "every": "1m", "enabled": false});
@@ -267,6 +290,9 @@ async fn a_job_that_waits_for_a_limit_says_so() {
     let second = house.submit(r#"{"task":"one","payload":{"tenant":"a"}}"#).await;
     let waits = house.until(&second, |job| job["waitReason"] == "MAX_RUNNING").await;
     assert_eq!(waits["concurrencyKey"], "a");
+    let pool = house.get("/api/v1/pools/default").await.json();
+    assert_eq!((&pool["queued"], &pool["limited"]), (&json!(0), &json!(1)));
+    assert_eq!(pool["oldestDue"], waits["executeTime"], "also of what waits elsewhere");
     let other = house.submit(r#"{"task":"one","payload":{"tenant":"b"}}"#).await;
     house.until_status(&other, "EXECUTING").await;
     house.gate.add_permits(3);
@@ -277,6 +303,9 @@ async fn a_job_that_waits_for_a_limit_says_so() {
     house.until_status(&first, "SUCCESS").await;
     let second = house.submit(r#"{"task":"slow"}"#).await;
     house.until(&second, |job| job["waitReason"] == "RATE_LIMIT").await;
+    let pool = house.get("/api/v1/pools/default").await.json();
+    assert_eq!((&pool["rateLimited"], &pool["limited"], &pool["noHandler"]), (&json!(1), &json!(0), &json!(0)));
+    assert!(pool["oldestDue"].is_string(), "{pool}");
 }
 
 /// The states of a task that decide what may be done to it.

@@ -84,7 +84,12 @@ async fn definitions_are_checked() {
         ("POST", "", r#"{"code":"n","handler":"test.done","tags":"x"}"#, "422 VALIDATION tags:WRONG_TYPE"),
         ("POST", "", r#"{"code":"n","handler":"test.done","handlr":"x"}"#, "422 VALIDATION handlr:UNKNOWN_FIELD"),
         ("POST", "", r#"{"code":"n","handler":"test.done","status":"ENABLED"}"#, "422 VALIDATION status:READ_ONLY"),
-        ("POST", "", r#"{"code":"n","handler":"test.done","every":"1m"}"#, "422 VALIDATION every:NOT_A_CRON_TASK"),
+        (
+            "POST",
+            "",
+            r#"{"code":"n","handler":"test.done","type":"async","every":"1m"}"#,
+            "422 VALIDATION every:NOT_A_CRON_TASK",
+        ),
         ("POST", "", r#"{"code":"n","handler":"test.done","pool":"unknown"}"#, "404 POOL_NOT_FOUND"),
         ("POST", "", r#"{"code":"n","handler":"test.done","param":"\u0000"}"#, "422 VALIDATION param:NUL"),
         ("PUT", "/done", r#"{"handler":"test.done"}"#, "422 VALIDATION version:REQUIRED"),

@@ -8,7 +8,7 @@ use crate::args::Format;
 use crate::client::Client;
 use crate::cmd::read_file;
 use crate::failure::{Exit, Failure};
-use crate::{print, task_file};
+use crate::{complaint, print, task_file};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -38,7 +38,7 @@ pub(super) async fn run(
     let answer = client.post(&["tasks", "apply"], &body).await?;
     match format {
         Format::Json => print::json(&answer)?,
-        Format::Table => print::out(&told(&answer))?,
+        Format::Table => print::out(&told(&answer, &tasks))?,
     }
     if answer["failed"].as_u64() == Some(0) {
         return Ok(());
@@ -47,9 +47,11 @@ pub(super) async fn run(
     Err(Failure::new(Exit::Refused, ""))
 }
 
-fn told(answer: &Value) -> String {
+/// `tasks` are the entries that are answered, in the same order.
+fn told(answer: &Value, tasks: &[Box<RawValue>]) -> String {
     let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut text: String = results.iter().map(result).collect();
+    let mut text: String =
+        results.iter().enumerate().map(|(at, one)| result(one, tasks.get(at).map(Box::as_ref))).collect();
     let count = |change: &str| results.iter().filter(|result| result["change"] == change).count();
     let counts = [
         (count("CREATED"), "created"),
@@ -70,11 +72,11 @@ fn told(answer: &Value) -> String {
     text
 }
 
-fn result(result: &Value) -> String {
+fn result(result: &Value, task: Option<&RawValue>) -> String {
     let code = print::harmless(result["code"].as_str().unwrap_or("(an entry without a code)"));
     let error = &result["error"];
     if error.is_object() {
-        return format!("! {code}\n{}", refusal(error));
+        return format!("! {code}\n{}", refusal(error, task));
     }
     let sign = match result["change"].as_str() {
         Some("CREATED") => '+',
@@ -92,19 +94,9 @@ fn result(result: &Value) -> String {
     format!("{sign} {code}\n{}", differences.iter().map(line).collect::<String>())
 }
 
-fn refusal(error: &Value) -> String {
-    let text = |value: &Value| print::harmless(value.as_str().unwrap_or_default());
-    let mut lines = format!("    {} ({})\n", text(&error["detail"]), text(&error["code"]));
-    let more = error["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if more.len() > 1 {
-        for one in more {
-            lines.push_str(&format!("      {}: {}\n", text(&one["field"]), text(&one["detail"])));
-        }
-    }
-    if error["hint"].is_string() {
-        lines.push_str(&format!("    {}\n", text(&error["hint"])));
-    }
-    lines
+fn refusal(error: &Value, task: Option<&RawValue>) -> String {
+    let said = task.and_then(|task| serde_json::from_str(task.get()).ok()).unwrap_or_default();
+    complaint::told(error, &said).lines().map(|line| format!("    {line}\n")).collect()
 }
 
 #[cfg(test)]
@@ -123,9 +115,9 @@ mod tests {
             {"code": "d\u{1b}", "differences": [], "error": {"detail": "no", "code": "HANDLER_NOT_FOUND", "hint": "h"}},
         ]});
         let expect = "+ a\n    handler: http\n~ b\n    owner: - → ann\n    tags: x → -\n= c\n! d\\u{1b}\n    \
-                      no (HANDLER_NOT_FOUND)\n    h\n1 created, 1 updated, 1 unchanged, 1 failed (dry run: nothing \
+                      no (HANDLER_NOT_FOUND)\n      h\n1 created, 1 updated, 1 unchanged, 1 failed (dry run: nothing \
                       was written)\n";
-        assert_eq!(told(&answer), expect);
-        assert_eq!(told(&json!({"results": []})), "no tasks\n");
+        assert_eq!(told(&answer, &[]), expect);
+        assert_eq!(told(&json!({"results": []}), &[]), "no tasks\n");
     }
 }

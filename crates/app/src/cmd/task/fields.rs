@@ -7,8 +7,12 @@ use crate::args::task::{Number, TaskFields};
 use crate::failure::Failure;
 
 pub(super) fn body(said: TaskFields) -> Result<Map<String, Value>, Failure> {
-    let has_schedule = [&said.cron, &said.every].into_iter().flatten().any(|text| !text.is_empty());
-    let kind = said.kind.or_else(|| has_schedule.then(|| "cron".to_owned()));
+    // An empty one takes the other's place away.
+    let schedules = [&said.cron, &said.every].into_iter().flatten().filter(|text| !text.is_empty()).count();
+    if schedules > 1 {
+        return Err(Failure::refused("--cron and --every cannot be used together: a task has one schedule"));
+    }
+    let kind = said.kind.or_else(|| (schedules == 1).then(|| "cron".to_owned()));
     let param = match said.param.as_deref() {
         Some("") => Some(Value::Null),
         param => param.map(to_value).transpose()?,

@@ -4,7 +4,7 @@ use mainspring_model::calendar::day;
 use serde_json::Value;
 
 use crate::args::Format;
-use crate::client::Client;
+use crate::client::{Client, Query};
 use crate::cmd::query;
 use crate::failure::Failure;
 use crate::print;
@@ -14,7 +14,15 @@ pub(super) const SHOWN_WITH_A_TASK: u32 = 5;
 pub(super) async fn show(code: &str, count: u32, client: &Client, format: Format) -> Result<(), Failure> {
     let parameters = query(&[("count", Some(count.to_string()))]);
     let fires = client.get(&["tasks", code, "next-fires"], parameters).await?;
-    if format == Format::Json { print::json(&fires) } else { print::out(&told(&fires)) }
+    if format == Format::Json {
+        return print::json(&fires);
+    }
+    let has_none = fires["nextFires"].as_array().is_none_or(Vec::is_empty);
+    if has_none && client.get(&["tasks", code], Query::new()).await?["type"] != "cron" {
+        let hint = format!("`mainspring task edit {code} --cron EXPR` or --every SPAN gives it one");
+        return print::out(&format!("task {code} has no schedule: {hint}\n"));
+    }
+    print::out(&told(&fires))
 }
 
 fn told(fires: &Value) -> String {

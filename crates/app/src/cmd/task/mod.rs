@@ -6,7 +6,7 @@ mod fires;
 
 use serde_json::{Value, json};
 
-use super::{json_argument, query};
+use super::{json_argument, query, requested, submit};
 use crate::args::Format;
 use crate::args::task::{Code, Request, Task, TaskCreate, TaskEdit, TaskList};
 use crate::client::{Client, Query};
@@ -75,18 +75,22 @@ pub(crate) async fn run(command: Task, client: &Client, format: Format) -> Resul
         }
         Task::Enable { code, request } => switch(&code, "enable", request, client, format).await,
         Task::Disable { code, request } => switch(&code, "disable", request, client, format).await,
-        Task::Trigger { code, param, request } => {
+        Task::Trigger { code, param, wait, request } => {
             let mut body = requested(json!({}), request);
             if let Some(param) = param {
                 body["param"] = to_value(&param)?;
             }
             let answer = client.post(&["tasks", &code, "trigger"], &body).await?;
+            let (id, is_repeat) = (&answer["job"]["id"], answer["duplicate"] == true);
+            if wait {
+                let what = if is_repeat { "was triggered before" } else { "is stored" };
+                return submit::tell_end(id, what, client, format).await;
+            }
             match format {
                 Format::Json => print::json(&answer),
                 Format::Table => {
-                    let again = if answer["duplicate"] == true { " (was triggered before)" } else { "" };
-                    let id = answer["job"]["id"].as_str().unwrap_or_default();
-                    print::out(&format!("job {id}{again}\n"))
+                    let again = if is_repeat { " (was triggered before)" } else { "" };
+                    print::out(&format!("job {}{again}\n", id.as_str().unwrap_or_default()))
                 }
             }
         }
@@ -95,22 +99,19 @@ pub(crate) async fn run(command: Task, client: &Client, format: Format) -> Resul
             let body = requested(json!({ "from": from, "to": to, "dryRun": dry_run }), request);
             fires::backfill(&code, &body, client, format).await
         }
-        Task::Delete { code, version } => {
-            let version = version.map(|version| version.to_string());
-            let answer = client.delete(&["tasks", &code], query(&[("version", version)])).await?;
+        Task::Delete { code, version, request } => {
+            let version = query(&[("version", version.map(|version| version.to_string()))]);
+            let body = requested(json!({}), request);
+            let answer = client.delete(&["tasks", &code], version, Some(&body)).await?;
             match format {
                 Format::Json => print::json(&answer),
+                Format::Table if answer["duplicate"] == true => {
+                    print::out(&format!("task {code} was deleted by this request before\n"))
+                }
                 Format::Table => print::out(&format!("task {code} is deleted; the record of its jobs stays\n")),
             }
         }
     }
-}
-
-fn requested(mut body: Value, request: Request) -> Value {
-    if let Some(id) = request.id {
-        body["requestId"] = id.into();
-    }
-    body
 }
 
 async fn list(args: TaskList, client: &Client, format: Format) -> Result<(), Failure> {
@@ -211,7 +212,12 @@ async fn edit(args: TaskEdit, client: &Client, format: Format) -> Result<(), Fai
 }
 
 async fn switch(code: &str, verb: &str, request: Request, client: &Client, format: Format) -> Result<(), Failure> {
-    let answer = client.post(&["tasks", code, verb], &requested(json!({}), request)).await?;
+    let mut answer = client.post(&["tasks", code, verb], &requested(json!({}), request)).await?;
+    if format == Format::Table && answer["duplicate"] == true {
+        answer = client.get(&["tasks", code], Query::new()).await?;
+        let status = answer["status"].as_str().unwrap_or_default();
+        print::out(&format!("task {code} was {verb}d by this request before; it is {status} now\n"))?;
+    }
     print::object(format, &answer, &["code", "status", "nextFireTime", "version"])
 }
 
