@@ -181,6 +181,26 @@ impl Desk<'_> {
         *self.ghost.schedules.completed.entry(code.clone()).or_default() += 1;
     }
 
+    /// POLICY only what nobody holds and has not begun, and not before its deadline.
+    pub(crate) fn expire(&mut self, expiries: &[Expiry], now: Timestamp) -> Answer<Vec<JobId>> {
+        let answer = at_once(self.world.store.expire(expiries.to_vec(), now));
+        let expired = self.sound("expire", answer)?;
+        for id in &expired {
+            self.event(format_args!("expires {id}"));
+            let Some(job) = self.job(*id) else { continue };
+            let (before, code, created) = (job.image.clone(), job.task.clone(), job.created);
+            let deadline = self.ghost.tasks.get(&code).and_then(|task| task.definition.start_deadline_seconds);
+            let is_due = deadline.is_none_or(|seconds| now.ms_since(created) > i64::from(seconds) * 1_000);
+            if job.fires.is_none() || job.claim.is_some() || before.attempts > 0 || !is_due {
+                let detail = format!("job {id} is skipped as expired at {now}, {deadline:?} s are allowed: {before:?}");
+                self.violate("POLICY", detail);
+            }
+            self.ended(*id, before, JobStatus::Skipped, None, now);
+            self.check_task(&code, "INV-15");
+        }
+        Ok(expired)
+    }
+
     pub(crate) fn replan(&mut self, replans: &[Replan], now: Timestamp) -> Answer<Vec<bool>> {
         let answer = self.world.planted.replan(self.world.store.as_ref(), replans, now);
         let answers = self.sound("replan", answer)?;
