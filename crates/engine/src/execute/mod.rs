@@ -165,7 +165,10 @@ pub(crate) fn expire(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) {
     if let (Some(task), None) = (core.tasks.get(&claim.task), pool.has_started(&held)) {
         let waited_ms = now.ms_since(claim.create_time);
         let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
-        core.live.insert(&attempt);
+        if core.live.insert(&attempt) {
+            core.watch_wake.notify_one();
+            core.show_wake.notify_one();
+        }
         // No slot goes on: it had none.
         let _ = finish(core, &attempt, Ended::Expired { waited_ms });
     }
