@@ -75,6 +75,11 @@ impl Schedules {
         (most > limit.count as usize).then_some(most)
     }
 
+    /// The wall clock went back: starts that lie far ahead of it are of no account any more.
+    pub(crate) fn forget_starts_after(&mut self, latest: Timestamp) {
+        self.starts.values_mut().for_each(|starts| starts.retain(|start| *start <= latest));
+    }
+
     pub(crate) fn forget_starts(&mut self, scope: &str) {
         self.starts.retain(|(of, _), _| of != scope);
     }
