@@ -133,7 +133,7 @@ impl Store for FaultyStore {
     }
 
     async fn judge_rates_anew(&self) -> Answer<()> {
-        self.call("judge_rates_anew", move |desk| desk.judge_rates_anew()).await
+        self.read("judge_rates_anew", self.store().judge_rates_anew()).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Answer<Claimed> {

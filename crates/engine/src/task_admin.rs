@@ -105,7 +105,9 @@ impl Core {
         match self.or_reload(&code, change)? {
             TaskChange::InTheWay(task) | TaskChange::Conflict(task) => {
                 let detail = format!("task `{}` exists since {}", task.code, task.create_time);
-                Err(Refused::new(Code::TaskExists, detail).hint("change it with PUT, or take another code").into())
+                Err(Refused::new(Code::TaskExists, detail)
+                    .hint("change it (`mainspring task edit`), or take another code")
+                    .into())
             }
             change => self.changed(change).await,
         }
@@ -220,7 +222,7 @@ impl Core {
             None => None,
             Some(name) => Some(self.tasks.calendar(name).ok_or_else(|| {
                 Refused::field("calendar", "NOT_FOUND", format!("there is no calendar `{name}`"))
-                    .hint("create it with PUT /api/v1/calendars/{name}")
+                    .hint("create it: `mainspring calendar put NAME -f FILE`, or PUT /api/v1/calendars/{name}")
             })?),
         };
         Schedule::of(definition, calendar)
@@ -283,7 +285,8 @@ impl Core {
         }
         if self.pools.get(&definition.pool).is_none() {
             let detail = format!("there is no pool `{}`", definition.pool);
-            return Err(Refused::new(Code::PoolNotFound, detail).hint("create it with PUT /api/v1/pools/{name}"));
+            return Err(Refused::new(Code::PoolNotFound, detail)
+                .hint("create it: `mainspring pool set NAME`, or PUT /api/v1/pools/{name}"));
         }
         Ok(())
     }

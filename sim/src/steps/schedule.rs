@@ -181,6 +181,26 @@ impl Desk<'_> {
         *self.ghost.schedules.completed.entry(code.clone()).or_default() += 1;
     }
 
+    /// POLICY only what nobody holds and has not begun, and not before its deadline.
+    pub(crate) fn expire(&mut self, expiries: &[Expiry], now: Timestamp) -> Answer<Vec<JobId>> {
+        let answer = at_once(self.world.store.expire(expiries.to_vec(), now));
+        let expired = self.sound("expire", answer)?;
+        for id in &expired {
+            self.event(format_args!("expires {id}"));
+            let Some(job) = self.job(*id) else { continue };
+            let (before, code, created) = (job.image.clone(), job.task.clone(), job.created);
+            let deadline = self.ghost.tasks.get(&code).and_then(|task| task.definition.start_deadline_seconds);
+            let is_due = deadline.is_none_or(|seconds| now.ms_since(created) > i64::from(seconds) * 1_000);
+            if job.fires.is_none() || job.claim.is_some() || before.attempts > 0 || !is_due {
+                let detail = format!("job {id} is skipped as expired at {now}, {deadline:?} s are allowed: {before:?}");
+                self.violate("POLICY", detail);
+            }
+            self.ended(*id, before, JobStatus::Skipped, None, now);
+            self.check_task(&code, "INV-15");
+        }
+        Ok(expired)
+    }
+
     pub(crate) fn replan(&mut self, replans: &[Replan], now: Timestamp) -> Answer<Vec<bool>> {
         let answer = self.world.planted.replan(self.world.store.as_ref(), replans, now);
         let answers = self.sound("replan", answer)?;
@@ -207,35 +227,6 @@ impl Desk<'_> {
             self.check_task(&replan.task, "INV-15");
         }
         Ok(answers)
-    }
-
-    /// Fired jobs end without a body only past their task's start deadline, and only when no node holds them.
-    pub(crate) fn expire(&mut self, expiries: &[Expiry], now: Timestamp) -> Answer<Vec<JobId>> {
-        let answer = at_once(self.world.store.expire(expiries.to_vec(), now));
-        let expired = self.sound("expire", answer)?;
-        for id in &expired {
-            self.event(format_args!("expires {id}"));
-            let Some(job) = self.job(*id) else {
-                self.violate("POLICY", format!("job {id} expires, and was never stored"));
-                continue;
-            };
-            let (before, waited_ms) = (job.image.clone(), now.ms_since(job.created));
-            let (is_fired, has_begun) = (job.fires.is_some(), !job.bodies.is_empty());
-            let deadline = self.ghost.tasks.get(&job.task).and_then(|task| task.definition.start_deadline_seconds);
-            let is_due = deadline.is_none_or(|seconds| waited_ms > i64::from(seconds) * 1_000);
-            if !is_fired || !is_due {
-                let detail =
-                    format!("{id} expires after {waited_ms} ms, {deadline:?} s are allowed, begun: {has_begun}");
-                self.violate("POLICY", detail);
-            }
-            self.ended(*id, before, JobStatus::Skipped, None, now);
-        }
-        Ok(expired)
-    }
-
-    pub(crate) fn judge_rates_anew(&mut self) -> Answer<()> {
-        let answer = at_once(self.world.store.judge_rates_anew());
-        self.sound("judge_rates_anew", answer)
     }
 
     /// From `now` on the task fires as it is defined, first at `next`.

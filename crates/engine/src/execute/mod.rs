@@ -110,10 +110,7 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
     let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
     attempt.tell_at_end(ended);
     core.counts.add(Count::Started, 1);
-    if core.live.insert(&attempt) {
-        core.watch_wake.notify_one();
-        core.show_wake.notify_one();
-    }
+    make_live(core, &attempt);
     if let Some(by) = pool.has_started(&held) {
         attempt.revoke(Ended::Cancelled { by }, at);
     }
@@ -165,12 +162,17 @@ pub(crate) fn expire(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) {
     if let (Some(task), None) = (core.tasks.get(&claim.task), pool.has_started(&held)) {
         let waited_ms = now.ms_since(claim.create_time);
         let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
-        if core.live.insert(&attempt) {
-            core.watch_wake.notify_one();
-            core.show_wake.notify_one();
-        }
+        make_live(core, &attempt);
         // No slot goes on: it had none.
         let _ = finish(core, &attempt, Ended::Expired { waited_ms });
+    }
+}
+
+/// Those who watch sleep while there is nothing to watch: the first attempt wakes them.
+fn make_live(core: &Core, attempt: &Arc<LiveAttempt>) {
+    if core.live.insert(attempt) {
+        core.watch_wake.notify_one();
+        core.show_wake.notify_one();
     }
 }
 
