@@ -106,6 +106,6 @@ fn step_clock(world: &World) {
     world.event(&format!("the wall clock steps by {by_ms} ms"));
     let mut ghost = locked(&world.ghost);
     ghost.counts.clock_steps += 1;
-    ghost.schedules.forget_starts_after(world.clock.now().plus_ms(limits::CLOCK_BACK_MS));
+    ghost.schedules.clock_is_at(world.clock.now());
     ghost.schedules.silent_ms += (-by_ms).clamp(0, limits::CLOCK_BACK_MS + limits::CLOCK_JUMP_MS);
 }
