@@ -228,7 +228,7 @@ impl Desk<'_> {
     }
 
     pub(crate) fn put_calendar(&mut self, calendar: Calendar, by: String, now: Timestamp) -> Answer<()> {
-        let rests: BTreeSet<i64> = calendar.excluded.iter().map(|day| crate::crons::day_number(day)).collect();
+        let rests: BTreeSet<i64> = calendar.excluded.iter().map(crate::crons::day_number).collect();
         self.event(format_args!("puts calendar {}: {rests:?}", calendar.name));
         let versions = self.ghost.schedules.calendars.entry(calendar.name.clone()).or_default();
         versions.push(CalendarVersion { rests, acknowledged: false });
