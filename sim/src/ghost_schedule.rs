@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mainspring_model::task::TaskDefinition;
-use mainspring_model::{CalendarName, Fence, JobId, PoolName, RateLimit, TaskCode, Timestamp, limits};
+use mainspring_model::{CalendarName, Fence, JobId, PoolName, RateLimit, TaskCode, Timestamp};
 
 use crate::ghost::{Ghost, GhostJob};
 use crate::oracle::Oracle;
@@ -75,13 +75,9 @@ impl Schedules {
         (most > limit.count as usize).then_some(most)
     }
 
-    /// After a step of the wall clock. Starts that lie far ahead of it are of no account any more, and with them what the
-    /// product knew of all that lie ahead.
+    /// After a step of the wall clock. What lies ahead of it was handed out by another clock, and may be forgotten.
     pub(crate) fn clock_is_at(&mut self, now: Timestamp) {
-        let far = now.plus_ms(limits::CLOCK_BACK_MS);
-        for starts in self.starts.values_mut().filter(|starts| starts.last().is_some_and(|last| *last > far)) {
-            starts.retain(|start| *start <= now);
-        }
+        self.starts.values_mut().for_each(|starts| starts.retain(|start| *start <= now));
     }
 
     pub(crate) fn forget_starts(&mut self, scope: &str) {

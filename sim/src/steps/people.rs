@@ -75,6 +75,8 @@ impl Desk<'_> {
             (job.failures, job.losses) = (0, 0);
             // The queue row is new and knows of no suspicion.
             job.suspect = false;
+            // Nor that it was one of several that catch up.
+            job.serial = false;
         }
         let status = JobStatus::Pending;
         let expected = Image { status, retry_count: 0, lost_count: 0, queue: queued(now), ..before };

@@ -113,7 +113,7 @@ impl Data {
         let late = self.queue.iter().filter(is_unbegun).map(|(id, _)| *id);
         let late: Vec<JobId> = late.take(limits::FLUSH_JOBS_MAX).collect();
         for id in &late {
-            let job = self.records[id].job.clone();
+            let job = self.job(*id).expect("a queue row has its record");
             let message = expired_text(now.ms_since(job.create_time));
             self.end_by_others(
                 &job,
