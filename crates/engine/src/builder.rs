@@ -55,7 +55,8 @@ impl EngineBuilder {
         self
     }
 
-    /// A pool's settings where the store has none yet: what a person changed later wins.
+    /// A pool's settings where the store has none yet: what a person changed later wins. A pool with a rate is written to
+    /// the store at once.
     #[must_use]
     pub fn pool(mut self, settings: PoolSettings) -> EngineBuilder {
         self.pools.retain(|pool| pool.name != settings.name);
@@ -151,7 +152,20 @@ impl EngineBuilder {
 
     async fn load_pools(&self) -> Result<Pools, Error> {
         let pools = Pools::default();
-        for settings in self.pools.iter().cloned().chain(self.store.pools().await?) {
+        let stored = self.store.pools().await?;
+        for settings in &self.pools {
+            match stored.iter().find(|stored| stored.name == settings.name) {
+                // A rate is kept by the store, and by what it has of the pool.
+                None if settings.rate_limit.is_some() => {
+                    self.store.put_pool(settings.clone(), "configuration".to_owned(), self.clock.now()).await?;
+                }
+                Some(stored) if stored != settings => {
+                    tracing::info!(pool = %stored.name, "the stored settings of the pool win over those of the program");
+                }
+                _ => {}
+            }
+        }
+        for settings in self.pools.iter().cloned().chain(stored) {
             pools.put(settings);
         }
         // A pool that only an old task or a waiting job names still exists, with the defaults.

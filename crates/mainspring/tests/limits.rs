@@ -6,10 +6,15 @@ mod world;
 use std::time::Duration;
 
 use mainspring::prelude::*;
-use mainspring::{Builder, Job, JobStatus, TaskDefinition, Timestamp};
+use mainspring::{Builder, Engine, Job, JobStatus, PoolSettings, TaskDefinition, Timestamp, WhenFull};
+use stores::{LIMIT, within};
 use world::World;
 
-on_every_store!(the_running_jobs_of_a_key_are_limited_and_block_no_other, a_rate_is_kept_in_any_window);
+on_every_store!(
+    the_running_jobs_of_a_key_are_limited_and_block_no_other,
+    a_rate_is_kept_in_any_window,
+    a_pool_that_the_program_gives_a_rate_keeps_it,
+);
 
 use JobStatus::Success;
 
@@ -53,4 +58,23 @@ async fn a_rate_is_kept_in_any_window(jobs: Builder) {
         assert!(four[3].ms_since(four[0]) >= 2_000 - 500, "{starts:?}");
     }
     world.end().await;
+}
+
+async fn a_pool_that_the_program_gives_a_rate_keeps_it(jobs: Builder) {
+    let world = World::on(jobs).await;
+    let (store, clock) = (world.engine().store().clone(), world.clock.clone());
+    world.end().await;
+    let pool = PoolSettings {
+        name: "slow".parse().expect("a name"),
+        concurrency: 4,
+        queue_capacity: 100,
+        paused: false,
+        when_full: WhenFull::Spill,
+        rate_limit: Some("1/1h".parse().expect("a rate")),
+    };
+    let engine = Engine::builder(store).clock(clock).pool(pool).start().await.expect("starts");
+    let view = engine.pools().await.expect("read").into_iter().find(|view| view.settings.name.as_str() == "slow");
+    let stored = engine.store().pools().await.expect("read");
+    assert_eq!(stored, [view.expect("it is there").settings], "where claims look");
+    within(engine.stop(LIMIT)).await;
 }
