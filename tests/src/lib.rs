@@ -34,3 +34,9 @@ pub fn stopwatch() -> impl Fn() -> Duration {
     let start = Instant::now();
     move || start.elapsed()
 }
+
+/// Milliseconds since 1970, by the clock of this machine.
+pub fn wall_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since.as_millis()).expect("in range")
+}

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use mainspring_e2e::{FakeClock, Options, Server, eventually, pause};
+use mainspring_e2e::{FakeClock, Options, Server, eventually, pause, wall_ms};
 use serde_json::{Value, json};
 
 const fn s(seconds: u64) -> Duration {
@@ -147,11 +147,6 @@ fn pause_one(server: &Server, code: &str, round: u64) {
     assert!(latest <= returned_ms, "{code} fired at {latest}, paused at {returned_ms}");
     let resumed = server.post(&format!("/tasks/{code}/enable"), &json!({}));
     assert_eq!(resumed.status, 200, "{resumed:?}");
-}
-
-fn wall_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    i64::try_from(since.as_millis()).expect("in range")
 }
 
 /// DEV-04, the part of one node: it is killed again and again and restarted at once.
