@@ -43,11 +43,10 @@ impl Data {
         Joined { node_number: number, newest_job, taken_over }
     }
 
-    /// The lowest that no live node has.
     fn free_node_number(&self) -> u16 {
         let taken: Vec<u16> =
             self.nodes.values().filter(|node| node.state != NodeState::Gone).map(|node| node.number).collect();
-        (1..).find(|number| !taken.contains(number)).expect("nodes are fewer than numbers")
+        rules::free_node_number(&taken)
     }
 
     pub(super) fn take_over(&mut self, clock: Timestamp, now: Timestamp) -> TakenOver {

@@ -13,10 +13,10 @@ use super::fault::{Fault, Outcome};
 use super::settle::{settle, write_audit};
 use super::tasks::By;
 use super::{lanes, sql};
-use crate::rules::{NodeEnd, Orphan, facts};
+use crate::rules::{NodeEnd, Orphan, facts, free_node_number};
 use crate::{Held, Joined, NewNode, NodeRow, Replaces, TakenOver};
 
-/// One process, one node.
+/// Of a body whose start was not written.
 const NODE_NUMBER: u16 = 1;
 
 pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Timestamp) -> Outcome<Joined> {
@@ -28,10 +28,11 @@ pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Tim
     if let Some(others) = others {
         conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute(params![node.incarnation.0, others])?;
     }
+    let number = number_of(conn, node.incarnation)?;
     let words = |words: &[String]| serde_json::Value::from(words.to_vec()).to_string();
     conn.prepare_cached(sql::NODE_JOIN)?.execute(params![
         node.incarnation.0,
-        NODE_NUMBER,
+        number,
         node.host,
         node.pid,
         node.version,
@@ -42,7 +43,22 @@ pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Tim
     ])?;
     let taken_over = take_over_from_gone(conn, now)?;
     let newest: Option<i64> = conn.prepare_cached(sql::JOB_NEWEST)?.query_row([], |row| row.get(0))?;
-    Ok(Joined { node_number: NODE_NUMBER, newest_job: newest.map(JobId), taken_over })
+    Ok(Joined { node_number: number, newest_job: newest.map(JobId), taken_over })
+}
+
+/// Its own when it is a node already.
+fn number_of(conn: &Connection, incarnation: Incarnation) -> Outcome<u16> {
+    let mut taken = Vec::new();
+    let mut statement = conn.prepare_cached(sql::NODE_NUMBERS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (number, of) = (row.get(0)?, Incarnation(row.get(1)?));
+        if of == incarnation {
+            return Ok(number);
+        }
+        taken.push(number);
+    }
+    Ok(free_node_number(&taken))
 }
 
 pub(super) fn take_over(conn: &Connection, clock: Timestamp, now: Timestamp) -> Outcome<TakenOver> {

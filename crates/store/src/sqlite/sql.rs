@@ -77,6 +77,7 @@ statements! {
     NODE_GONE = "node_gone";
     NODE_HEARTBEAT = "node_heartbeat";
     NODE_JOIN = "node_join";
+    NODE_NUMBERS = "node_numbers";
     NODE_OTHERS_GONE = "node_others_gone";
     OUTPUT_INSERT = "output_insert";
     OUTPUT_READ = "output_read";

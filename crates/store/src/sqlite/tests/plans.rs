@@ -9,6 +9,7 @@ use crate::sqlite::{open, sql};
 /// Statements that run rarely and say in their second line what they scan.
 const SCANS: &[&str] = &[
     "node_expire",
+    "node_numbers",
     "queue_held_in_pool",
     "calendars",
     "lane_enter",
