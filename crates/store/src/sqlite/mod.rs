@@ -163,6 +163,10 @@ impl Store for SqliteStore {
         StoreInfo { kind: "sqlite", place: self.place.clone(), durability }
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
     async fn now(&self) -> Result<Timestamp> {
         Ok(self.clock.now())
     }
