@@ -89,6 +89,10 @@ impl Store for FaultyStore {
         StoreInfo { is_shared: false, ..self.store().info() }
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.store().clock()
+    }
+
     async fn now(&self) -> Answer<Timestamp> {
         self.read("now", self.store().now()).await
     }

@@ -11,18 +11,27 @@
 pub mod clock;
 mod error;
 pub mod memory;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod open;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 mod rules;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub mod server;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
-    Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
+    Attempt, AttemptId, Calendar, CalendarName, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition,
+    Timestamp,
 };
 use tokio::sync::broadcast;
 
@@ -31,6 +40,8 @@ pub use memory::MemoryStore;
 pub use open::open;
 pub use rows::*;
 pub use rules::check_filter;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub use server::ServerStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 
@@ -39,6 +50,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn info(&self) -> StoreInfo;
+    /// The clock by which this store's nodes agree: the database's, as far as this node knows it.
+    fn clock(&self) -> Arc<dyn Clock>;
     /// The database's clock: it decides what is due and what has expired.
     async fn now(&self) -> Result<Timestamp>;
     /// A write that changes nothing, committed: is the store able to take work?

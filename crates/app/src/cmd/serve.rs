@@ -49,9 +49,9 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
         .mode(0o700)
         .create(&config.data_dir)
         .map_err(|error| unusable(&format!("data directory {}", config.data_dir.display()), &error))?;
-    let store = mainspring_store::open(&config.database_url, clock.clone())?;
-
     let bodies = runtime("mainspring-body", None)?;
+    let store = bodies.block_on(mainspring_store::open(&config.database_url, clock.clone()))?;
+
     let requests = runtime("mainspring-rest", Some(REST_THREADS))?;
     let ended = bodies.block_on(serve(&config, store, clock, registry, listener, &requests));
     requests.shutdown_timeout(RUNTIME_END);

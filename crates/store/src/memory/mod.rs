@@ -163,6 +163,10 @@ impl Store for MemoryStore {
         StoreInfo { kind: "memory", place: "memory:".to_owned(), durability: Durability::Relaxed, is_shared: true }
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
     async fn now(&self) -> Result<Timestamp> {
         Ok(self.clock.now())
     }

@@ -164,6 +164,10 @@ impl Store for SqliteStore {
         StoreInfo { kind: "sqlite", place: self.place.clone(), durability, is_shared: false }
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
     async fn now(&self) -> Result<Timestamp> {
         Ok(self.clock.now())
     }
