@@ -1,0 +1,42 @@
+//! Real PostgreSQL and MariaDB servers for tests.
+//!
+//! A [`Server`] has its own data, port and processes, and can be stopped, killed, paused and made read-only. Most tests
+//! need none of that: [`shared`] gives them a fresh database on a server that they share. A [`Pooler`] or a [`CutProxy`]
+//! stands between a client and a server.
+//!
+//! Invariant: nothing that is started here outlives the process that started it, however that process ends.
+//!
+//! Not here: what the databases hold, and drivers. Set-up and checks go through the servers' own command-line clients.
+
+#![expect(clippy::disallowed_methods, reason = "real processes are watched in real time")]
+
+mod client;
+mod keeper;
+mod mariadb;
+mod postgres;
+mod programs;
+mod server;
+mod suite;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+pub use client::sql;
+pub use programs::find;
+pub use server::{Durability, How, Kind, Server};
+pub use suite::{MYSQL_VARIABLE, POSTGRES_VARIABLE, SuiteServers, shared};
+
+/// Asks again until there is an answer. What is awaited comes by itself; the limit is for when it does not.
+pub(crate) fn wait_for<T>(limit: Duration, what: &str, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(found) = ask()? {
+            return Ok(found);
+        }
+        if Instant::now() > end {
+            bail!("not within {limit:?}: {what}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
