@@ -33,6 +33,13 @@ impl<'a> Address<'a> {
     }
 }
 
+/// The same database at another door of this machine.
+pub(crate) fn at_port(url: &str, port: u16) -> Result<String> {
+    let Address { scheme, user, password, database, .. } = Address::parse(url)?;
+    let colon = if password.is_empty() { "" } else { ":" };
+    Ok(format!("{scheme}://{user}{colon}{password}@127.0.0.1:{port}/{database}"))
+}
+
 /// Runs statements one after the other, each by itself, and gives their rows: a line each, columns between tabs. The
 /// first error ends it.
 pub fn sql(url: &str, statements: &str) -> Result<String> {

@@ -5,13 +5,14 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::programs::{Account, Program};
@@ -33,7 +34,11 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$1" && break; sleep 0.1; done
 /// Begins when it is told to, which is after the watchdog knows it.
 const BEGIN_WHEN_TOLD: &str = r#"read -r _ && exec "$@" </dev/null"#;
 
+const START_LIMIT: Duration = Duration::from_secs(60);
 const END_LIMIT: Duration = Duration::from_secs(60);
+const PORTS_TRIED: usize = 10;
+/// Below the ports that systems lend to outgoing connections: nobody takes one while its server is stopped.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -86,6 +91,35 @@ impl Keeper {
         child.stdin.take().context("stdin is piped")?.write_all(b"go\n")?;
         *self.current() = Some(child);
         Ok(())
+    }
+
+    /// Starts it and waits until it says that it is ready. `false`: it ended, for its port is taken.
+    pub(crate) fn start_service(&self, program: &Program, ready: &str) -> Result<bool> {
+        let said_before = self.log().len();
+        self.start(program)?;
+        wait_for(START_LIMIT, "the service is ready", || {
+            // In this order: what an ended process has said is complete.
+            let ended = self.has_ended()?;
+            let log = self.log();
+            let said = log.get(said_before..).context("a log only grows")?;
+            if said.contains(ready) && !ended {
+                return Ok(Some(true));
+            }
+            ensure!(!ended || said.contains("in use"), "it ended");
+            Ok(ended.then_some(false))
+        })
+        .with_context(|| format!("start {program:?}:\n{}", self.log()))
+    }
+
+    /// As [`Keeper::start_service`], on a port that nobody uses, which it gives.
+    pub(crate) fn start_on_a_free_port(&self, ready: &str, program: impl Fn(u16) -> Result<Program>) -> Result<u16> {
+        for _ in 0..PORTS_TRIED {
+            let port = free_port()?;
+            if self.start_service(&program(port)?, ready)? {
+                return Ok(port);
+            }
+        }
+        bail!("no free port in {PORTS_TRIED} attempts:\n{}", self.log())
     }
 
     /// Starts it, waits for its end, and refuses any but a good one.
@@ -174,6 +208,13 @@ impl Drop for Keeper {
         }
         let _ = watchdog.shell.wait();
     }
+}
+
+/// Free when it was asked for; another process may still be faster.
+pub(crate) fn free_port() -> Result<u16> {
+    let mut dice = fastrand::Rng::new();
+    let mut ports = std::iter::repeat_with(|| dice.u16(PORTS)).take(1_000);
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).context("no port is free")
 }
 
 /// The process and all that descend from it, ancestors first.

@@ -13,9 +13,12 @@
 mod client;
 mod keeper;
 mod mariadb;
+mod pooler;
 mod postgres;
 mod programs;
+mod proxy;
 mod server;
+mod standby;
 mod suite;
 
 use std::time::{Duration, Instant};
@@ -23,8 +26,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 pub use client::sql;
+pub use pooler::{Pooler, pgbouncer};
 pub use programs::find;
+pub use proxy::{Counts, CutProxy, Direction, Mode, When};
 pub use server::{Durability, How, Kind, Server};
+pub use standby::Standby;
 pub use suite::{MYSQL_VARIABLE, POSTGRES_VARIABLE, SuiteServers, shared};
 
 /// Asks again until there is an answer. What is awaited comes by itself; the limit is for when it does not.

@@ -1,11 +1,12 @@
 //! One server: its life and what can befall it.
 
-use std::net::TcpListener;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::Result;
 use rustix::process::Signal;
 
+use crate::client::at_port;
 use crate::keeper::Keeper;
 use crate::programs::{Account, Program};
 use crate::{mariadb, postgres, sql, wait_for};
@@ -44,9 +45,6 @@ pub struct Server {
     keeper: Keeper,
 }
 
-const PORTS_TRIED: usize = 10;
-/// Below the ports that systems lend to outgoing connections: nobody takes one while its server is stopped.
-const PORTS: std::ops::Range<u16> = 15_000..32_000;
 const START_LIMIT: Duration = Duration::from_secs(60);
 const SETTING_LIMIT: Duration = Duration::from_secs(20);
 
@@ -55,6 +53,13 @@ impl Kind {
         match self {
             Kind::Postgres => "postgres",
             Kind::MariaDb => "mariadb",
+        }
+    }
+
+    fn ready(self) -> &'static str {
+        match self {
+            Kind::Postgres => postgres::READY,
+            Kind::MariaDb => mariadb::READY,
         }
     }
 
@@ -82,13 +87,21 @@ impl Server {
     }
 
     pub(crate) fn on_a_free_port(mut self) -> Result<Server> {
-        for _ in 0..PORTS_TRIED {
-            self.port = free_port()?;
-            if self.launch()? {
-                return Ok(self);
-            }
-        }
-        bail!("no free port in {PORTS_TRIED} attempts:\n{}", self.log())
+        self.port = self.keeper.start_on_a_free_port(self.kind.ready(), |port| self.program(port))?;
+        Ok(self)
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    /// Its own: data, settings, log. It is gone when the server is dropped.
+    pub fn folder(&self) -> &Path {
+        self.keeper.folder()
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
     }
 
     pub fn kind(&self) -> Kind {
@@ -110,6 +123,11 @@ impl Server {
             Kind::Postgres => postgres::url(self.port),
             Kind::MariaDb => mariadb::url(self.port),
         }
+    }
+
+    /// The same database on this server: for a standby, which has the databases of another.
+    pub fn url_of(&self, database: &str) -> Result<String> {
+        at_port(database, self.port)
     }
 
     /// The URL of a new database with a name of its own.
@@ -177,30 +195,13 @@ impl Server {
 
     /// `false`: the port is taken.
     fn launch(&self) -> Result<bool> {
-        let said_before = self.log().len();
-        let ready_line = match self.kind {
-            Kind::Postgres => postgres::READY,
-            Kind::MariaDb => mariadb::READY,
-        };
-        self.keeper.start(&self.program()?)?;
-        wait_for(START_LIMIT, "the server is ready", || {
-            // In this order: what an ended process has said is complete.
-            let ended = self.keeper.has_ended()?;
-            let log = self.log();
-            let said = log.get(said_before..).context("a log only grows")?;
-            if said.contains(ready_line) && !ended {
-                return Ok(Some(true));
-            }
-            ensure!(!ended || said.contains("in use"), "the server ended:\n{said}");
-            Ok(ended.then_some(false))
-        })
-        .with_context(|| format!("start {}:\n{}", self.kind.name(), self.log()))
+        self.keeper.start_service(&self.program(self.port)?, self.kind.ready())
     }
 
-    fn program(&self) -> Result<Program> {
+    fn program(&self, port: u16) -> Result<Program> {
         match self.kind {
-            Kind::Postgres => postgres::server(&self.keeper, self.port, self.durability),
-            Kind::MariaDb => mariadb::server(&self.keeper, self.port, self.durability),
+            Kind::Postgres => postgres::server(&self.keeper, port, self.durability),
+            Kind::MariaDb => mariadb::server(&self.keeper, port, self.durability),
         }
     }
 }
@@ -211,11 +212,4 @@ pub(crate) fn fresh_database(base_url: &str) -> Result<String> {
     let at = if base_url.starts_with("postgres") { format!("{base_url}/postgres") } else { base_url.to_owned() };
     sql(&at, &format!("CREATE DATABASE {name}"))?;
     Ok(format!("{base_url}/{name}"))
-}
-
-/// Free when it was asked for; another process may still be faster.
-pub(crate) fn free_port() -> Result<u16> {
-    let mut dice = fastrand::Rng::new();
-    let mut ports = std::iter::repeat_with(|| dice.u16(PORTS)).take(1_000);
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).context("no port is free")
 }
