@@ -43,12 +43,7 @@ pub(crate) fn at_port(url: &str, port: u16) -> Result<String> {
 /// Runs statements one after the other, each by itself, and gives their rows: a line each, columns between tabs. The
 /// first error ends it.
 pub fn sql(url: &str, statements: &str) -> Result<String> {
-    let address = Address::parse(url)?;
-    let program = match address.scheme {
-        "postgres" | "postgresql" => psql(url)?,
-        "mysql" | "mariadb" => mariadb(&address)?,
-        other => bail!("{other}: expected postgres or mysql"),
-    };
+    let program = client(url)?;
     let mut command = program.command();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut client = command.spawn().with_context(|| format!("start {program:?}"))?;
@@ -59,17 +54,38 @@ pub fn sql(url: &str, statements: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim_end_matches('\n').to_owned())
 }
 
+/// Clients read statements from their standard input.
+fn client(url: &str) -> Result<Program> {
+    let address = Address::parse(url)?;
+    match address.scheme {
+        "postgres" | "postgresql" => psql(url),
+        "mysql" | "mariadb" => mariadb(&address),
+        other => bail!("{other}: expected postgres or mysql"),
+    }
+}
+
 fn psql(url: &str) -> Result<Program> {
     let quiet = ["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--field-separator=\t"];
-    let program = Program::named("psql")?.args(quiet).args(["--set=ON_ERROR_STOP=1", "--file=-"]);
-    Ok(program.arg(format!("--dbname={url}")).env("PGCONNECT_TIMEOUT", "10").env("PGAPPNAME", "test"))
+    let program = Program::named("psql")?.args(quiet).arg("--set=ON_ERROR_STOP=1").arg(format!("--dbname={url}"));
+    Ok(program.env("PGCONNECT_TIMEOUT", "10"))
 }
 
 fn mariadb(address: &Address<'_>) -> Result<Program> {
     let quiet = ["--no-defaults", "--batch", "--raw", "--skip-column-names", "--skip-ssl", "--connect-timeout=10"];
     let program = Program::named("mariadb")?.args(quiet).arg(format!("--host={}", address.host));
     let program = program.arg(format!("--port={}", address.port)).arg(format!("--user={}", address.user));
-    Ok(program.env("MYSQL_PWD", address.password).args((!address.database.is_empty()).then_some(address.database)))
+    let database = (!address.database.is_empty()).then(|| format!("--database={}", address.database));
+    Ok(program.args(database).env("MYSQL_PWD", address.password))
+}
+
+/// The client, with its statement, for a process that does it later. Sessions in the database are ended.
+pub(crate) fn drop_database(base_url: &str, database: &str) -> Result<Program> {
+    let name = Address::parse(database)?.database;
+    Ok(if base_url.starts_with("postgres") {
+        psql(&format!("{base_url}/postgres"))?.arg(format!("--command=DROP DATABASE {name} WITH (FORCE)"))
+    } else {
+        mariadb(&Address::parse(base_url)?)?.arg(format!("--execute=DROP DATABASE {name}"))
+    })
 }
 
 #[cfg(test)]

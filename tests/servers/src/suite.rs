@@ -1,10 +1,13 @@
 //! Servers that many tests use together. A runner gives each test a process of its own, so a server per test is too slow:
 //! `cargo xtask` starts one of each kind and names it in the environment. Without that, a process starts its own.
 
-use std::sync::Mutex;
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
+use crate::client::drop_database;
 use crate::server::{Durability, Kind, Server, fresh_database};
 
 /// Its value is the URL of a server without a database.
@@ -14,9 +17,26 @@ pub const MYSQL_VARIABLE: &str = "MAINSPRING_TEST_MYSQL";
 /// The URL of a fresh database on a server that others use too, of [`Durability::Relaxed`].
 pub fn shared(kind: Kind) -> Result<String> {
     match std::env::var(variable(kind)) {
-        Ok(base_url) => fresh_database(&base_url).with_context(|| format!("{} says {base_url}", variable(kind))),
+        Ok(base_url) => {
+            let database = fresh_database(&base_url).with_context(|| format!("{} says {base_url}", variable(kind)))?;
+            drop_after_this_process(&base_url, &database)?;
+            Ok(database)
+        }
         Err(_) => of_this_process(kind),
     }
+}
+
+/// Hundreds of databases would fill a disk. A shell waits for the end of a pipe that only this process holds open.
+fn drop_after_this_process(base_url: &str, database: &str) -> Result<()> {
+    static HELD_OPEN: Mutex<Vec<ChildStdin>> = Mutex::new(Vec::new());
+    let client = drop_database(base_url, database)?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"read -r _; exec "$@""#, "afterwards"]).args(client.words());
+    client.give_environment(&mut shell);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let pipe = shell.spawn().context("start a shell")?.stdin.context("stdin is piped")?;
+    HELD_OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(pipe);
+    Ok(())
 }
 
 fn variable(kind: Kind) -> &'static str {
@@ -34,7 +54,7 @@ fn of_this_process(kind: Kind) -> Result<String> {
         Kind::Postgres => &POSTGRES,
         Kind::MariaDb => &MARIADB,
     };
-    let mut server = place.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut server = place.lock().unwrap_or_else(PoisonError::into_inner);
     if server.is_none() {
         *server = Some(Server::start(kind, Durability::Relaxed)?);
     }
@@ -50,8 +70,12 @@ impl SuiteServers {
     pub fn start() -> Result<SuiteServers> {
         let missing =
             [Kind::Postgres, Kind::MariaDb].into_iter().filter(|kind| std::env::var(variable(*kind)).is_err());
-        let servers = missing.map(|kind| Server::start(kind, Durability::Relaxed)).collect::<Result<_>>()?;
-        Ok(SuiteServers(servers))
+        std::thread::scope(|scope| {
+            let start = |kind| scope.spawn(move || Server::start(kind, Durability::Relaxed));
+            let starting: Vec<_> = missing.map(start).collect();
+            let servers = starting.into_iter().map(|server| server.join().expect("it starts or says why not"));
+            Ok(SuiteServers(servers.collect::<Result<_>>()?))
+        })
     }
 
     /// What the tests must find in their environment.

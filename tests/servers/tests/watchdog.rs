@@ -2,13 +2,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "real processes are watched in real time")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use mainspring_test_servers::{Durability, Kind, Server, pgbouncer, shared};
+use mainspring_test_servers::{Durability, Kind, MYSQL_VARIABLE, POSTGRES_VARIABLE, Server, pgbouncer, shared, sql};
 
 const NAME: &str = "servers_end_with_the_process_that_started_them";
 const VICTIM: &str = "MAINSPRING_TEST_VICTIM";
@@ -44,7 +44,7 @@ fn be_the_victim() -> Result<()> {
     let pooler = pgbouncer(&paused)?;
     paused.pause()?;
     for folder in [running.folder(), paused.folder(), pooler.folder()] {
-        println!("{STARTED}{}", folder.display());
+        writeln!(std::io::stdout(), "{STARTED}{}", folder.display())?;
     }
     loop {
         std::thread::park();
@@ -66,10 +66,38 @@ fn a_shared_server_outlives_the_thread_that_was_first_to_ask() -> Result<()> {
     shared(Kind::Postgres).map(drop)
 }
 
+#[test]
+fn a_shared_database_goes_with_the_process_that_asked_for_it() -> Result<()> {
+    const NAME: &str = "a_shared_database_goes_with_the_process_that_asked_for_it";
+    let in_postgres = "SELECT count(*) FROM pg_database WHERE datname LIKE 't\\_%'";
+    let in_mariadb = "SELECT count(*) FROM information_schema.schemata WHERE schema_name LIKE 't\\_%'";
+    for (kind, variable, question) in
+        [(Kind::Postgres, POSTGRES_VARIABLE, in_postgres), (Kind::MariaDb, MYSQL_VARIABLE, in_mariadb)]
+    {
+        match std::env::var(VICTIM) {
+            Ok(asks) if asks == variable => return sql(&shared(kind)?, "SELECT 1").map(drop),
+            Ok(_) => continue,
+            Err(_) => {}
+        }
+        let server = Server::start(kind, Durability::Relaxed)?;
+        let mut asker = Command::new(std::env::current_exe()?);
+        asker.args(["--exact", NAME]).env(VICTIM, variable).env(variable, server.base_url());
+        ensure!(asker.stdout(Stdio::null()).status()?.success(), "it was given a database");
+        wait_until("its database is dropped", || Ok(server.sql(question)? == "0"))?;
+        server.fresh_database()?;
+        ensure!(server.sql(question)? == "1", "the question finds databases");
+    }
+    Ok(())
+}
+
 fn wait_until_gone(folder: &Path) -> Result<()> {
+    wait_until("a server is gone", || Ok(!folder.exists() && !has_processes(folder)))
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
     let end = Instant::now() + Duration::from_secs(20);
-    while folder.exists() || has_processes(folder) {
-        ensure!(Instant::now() < end, "{} is still there", folder.display());
+    while !is_so()? {
+        ensure!(Instant::now() < end, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
