@@ -47,9 +47,13 @@ pub fn sql(url: &str, statements: &str) -> Result<String> {
     let mut command = program.command();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut client = command.spawn().with_context(|| format!("start {program:?}"))?;
-    // A client that failed early does not read on; why it failed is in its output.
-    let _ = client.stdin.take().context("stdin is piped")?.write_all(statements.as_bytes());
-    let output = client.wait_with_output()?;
+    let mut input = client.stdin.take().context("stdin is piped")?;
+    let output = std::thread::scope(|scope| {
+        // Beside the reading, or both would wait when much is said both ways. A client that failed early does not read
+        // on; why it failed is in its output.
+        scope.spawn(move || input.write_all(statements.as_bytes()));
+        client.wait_with_output()
+    })?;
     ensure!(output.status.success(), "{statements}: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(String::from_utf8(output.stdout)?.trim_end_matches('\n').to_owned())
 }

@@ -6,6 +6,20 @@
 //!
 //! Invariant: nothing that is started here outlives the process that started it, however that process ends.
 //!
+//! ```no_run
+//! # use mainspring_test_servers::*;
+//! # fn main() -> anyhow::Result<()> {
+//! let server = Server::start(Kind::Postgres, Durability::Full)?;
+//! let database = server.fresh_database()?; // postgres://postgres@127.0.0.1:…/t_…
+//! let proxy = CutProxy::before(&server)?;
+//! let through = proxy.url_of(&database)?;
+//! proxy.cut_at_commit(When::After);
+//! // … the client at `through` loses its connection; what the server did is there:
+//! assert_eq!(sql(&database, "SELECT count(*) FROM jobs")?, "1");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Not here: what the databases hold, and drivers. Set-up and checks go through the servers' own command-line clients.
 
 #![expect(clippy::disallowed_methods, reason = "real processes are watched in real time")]

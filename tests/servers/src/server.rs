@@ -178,7 +178,7 @@ impl Server {
         self.keeper.thaw()
     }
 
-    /// For all sessions of the tests' account, the open ones included.
+    /// For all sessions of the tests' account, the open ones included; what PostgreSQL has begun as a transaction goes on.
     pub fn set_read_only(&self, read_only: bool) -> Result<()> {
         let word = if read_only { "on" } else { "off" };
         match self.kind {

@@ -7,7 +7,9 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use mainspring_test_servers::{Counts, CutProxy, Direction, Kind, Mode, When, find, shared, sql};
+use mainspring_test_servers::{
+    Counts, CutProxy, Direction, Durability, How, Kind, Mode, Server, When, find, shared, sql,
+};
 
 const KINDS: [Kind; 2] = [Kind::Postgres, Kind::MariaDb];
 const TRANSACTION: &str = "BEGIN; INSERT INTO seen VALUES (2); COMMIT;";
@@ -112,6 +114,21 @@ fn a_refused_client_hears_it_at_once() -> Result<()> {
         assert!(stage.proxy.counts().refused > 0);
         stage.proxy.set(Mode::Pass);
         sql(&stage.through, "SELECT 1")?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_proxy_stays_when_its_server_restarts() -> Result<()> {
+    for kind in KINDS {
+        let server = Server::start(kind, Durability::Relaxed)?;
+        let proxy = CutProxy::before(&server)?;
+        let through = proxy.url_of(&server.fresh_database()?)?;
+        sql(&through, "SELECT 1")?;
+        server.stop(How::Fast)?;
+        assert!(sql(&through, "SELECT 1").is_err(), "{kind:?}");
+        server.start_again()?;
+        sql(&through, "SELECT 1")?;
     }
     Ok(())
 }

@@ -90,6 +90,22 @@ fn a_read_only_server_refuses_writes_until_it_is_not() -> Result<()> {
 }
 
 #[test]
+fn an_open_session_hears_that_its_server_is_read_only() -> Result<()> {
+    for (kind, sleep) in [(Kind::Postgres, "pg_sleep(3)"), (Kind::MariaDb, "sleep(3)")] {
+        let (server, database) = with_a_table(kind)?;
+        std::thread::scope(|scope| -> Result<()> {
+            // Well before the end of the sleep, whenever the session begins.
+            let session = scope.spawn(|| sql(&database, &format!("SELECT {sleep}; INSERT INTO seen VALUES (2)")));
+            server.set_read_only(true)?;
+            let refused = session.join().expect("no panic").expect_err("a write to a read-only server");
+            assert!(format!("{refused:#}").contains("read-only"), "{kind:?}: {refused:#}");
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+#[test]
 fn servers_have_the_durability_they_were_asked_for() -> Result<()> {
     let check = |kind, durability, question: &str, expect: &str| -> Result<()> {
         let server = Server::start(kind, durability)?;
