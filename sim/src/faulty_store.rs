@@ -11,10 +11,10 @@ use mainspring_model::{
     Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
 };
 use mainspring_store::{
-    ClaimRequest, Claimed, DeadJob, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
-    LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
+    Beat, ClaimRequest, Claimed, DeadJob, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
+    LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
     PoolSettings, Press, Pressed, Replan, Settled, Settlement, Started, Store, StoreError, StoreInfo, Submitted,
-    TaskChange, Trouble, Violation,
+    TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 use crate::link::Link;
@@ -84,8 +84,9 @@ impl FaultyStore {
 
 #[async_trait]
 impl Store for FaultyStore {
+    /// The nodes of this world come one after another.
     fn info(&self) -> StoreInfo {
-        self.store().info()
+        StoreInfo { is_shared: false, ..self.store().info() }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -104,8 +105,24 @@ impl Store for FaultyStore {
         self.call("join", move |desk| desk.join(node, now)).await
     }
 
-    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Answer<bool> {
-        self.call("heartbeat", move |desk| desk.heartbeat(incarnation, now)).await
+    async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Answer<Beat> {
+        self.call("heartbeat", move |desk| desk.heartbeat(incarnation, lease_ms)).await
+    }
+
+    async fn take_over(&self, now: Timestamp) -> Answer<TakenOver> {
+        self.read("take_over", self.store().take_over(now)).await
+    }
+
+    async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Answer<bool> {
+        self.read("drain_node", self.store().drain_node(incarnation, by, now)).await
+    }
+
+    async fn news(&self) -> Answer<News> {
+        self.read("news", self.store().news()).await
+    }
+
+    fn wakes(&self) -> Option<tokio::sync::broadcast::Receiver<Wake>> {
+        None
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Answer<()> {

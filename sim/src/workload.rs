@@ -126,6 +126,7 @@ fn draw_pools(dice: &mut fastrand::Rng) -> Vec<PoolSettings> {
         paused: false,
         when_full,
         rate_limit: None,
+        cluster_concurrency: None,
     };
     let mut pools = vec![
         pool("work", dice.u32(2..6), dice.u32(4..24), WhenFull::Spill),

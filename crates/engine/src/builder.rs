@@ -8,7 +8,7 @@ use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, JobId, PoolName, TaskCode, TaskDefinition, limits};
 use mainspring_store::clock::SystemClock;
-use mainspring_store::{NewNode, PoolSettings, Store, WhenFull};
+use mainspring_store::{NewNode, PoolSettings, Replaces, Store, WhenFull};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -111,8 +111,16 @@ impl EngineBuilder {
     pub async fn start(self) -> Result<Engine, Error> {
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let incarnation = Incarnation(dice.i64(1..));
-        let node =
-            NewNode { incarnation, host: self.host.clone(), pid: std::process::id(), version: self.version.clone() };
+        let node = NewNode {
+            incarnation,
+            host: self.host.clone(),
+            pid: std::process::id(),
+            version: self.version.clone(),
+            lease_ms: crate::heartbeat::LEASE_MS,
+            labels: Vec::new(),
+            handlers: self.registry.list().into_iter().map(|handler| handler.name.to_string()).collect(),
+            replaces: Replaces::Everyone,
+        };
         let joined = self.store.join(node, self.clock.now()).await?;
         let over = &joined.taken_over;
         if over.released + over.lost + over.dead > 0 {
@@ -201,6 +209,7 @@ fn default_pool() -> PoolSettings {
         paused: false,
         when_full: WhenFull::Spill,
         rate_limit: None,
+        cluster_concurrency: None,
     }
 }
 

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::NodeState;
 use mainspring_model::decide::Ended;
 
 use crate::core::{Core, Count};
 
+pub(crate) const LEASE_MS: i64 = 15_000;
 const EVERY: Duration = Duration::from_secs(5);
 
 pub(crate) async fn beat(core: Arc<Core>) {
     loop {
         core.clock.sleep(EVERY).await;
-        match core.store.heartbeat(core.incarnation, core.clock.now()).await {
-            Ok(true) => {}
-            Ok(false) => return core.stop_for_good(),
+        match core.store.heartbeat(core.incarnation, LEASE_MS).await {
+            Ok(beat) if beat.state == NodeState::Gone => return core.stop_for_good(),
+            Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the heartbeat was not written"),
         }
     }

@@ -54,7 +54,7 @@ impl Core {
 
     async fn give_back_unstarted(&self) -> u64 {
         let claims = self.pools.all().into_iter().flat_map(|pool| pool.drain());
-        let held: Vec<Held> = claims.map(|claim| Held { id: claim.id, fence: claim.fence }).collect();
+        let held: Vec<Held> = claims.map(|claim| claim.held()).collect();
         if held.is_empty() {
             return 0;
         }

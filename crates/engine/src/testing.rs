@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mainspring_model::{BizId, Fence, HandlerName, JobId, PoolName, Priority, Task, TaskCode, TaskDefinition};
+use mainspring_model::{
+    BizId, Fence, HandlerName, Incarnation, JobId, PoolName, Priority, Task, TaskCode, TaskDefinition,
+};
 use mainspring_model::{Timestamp, Trigger, Unique, Verdict};
 use mainspring_store::clock::ManualClock;
 use mainspring_store::{Claim, PoolSettings, WhenFull};
@@ -34,6 +36,7 @@ pub(crate) fn claim(id: i64, due_ms: i64, priority: Priority) -> Claim {
     Claim {
         id: JobId(id),
         fence: Fence(1),
+        owner: Incarnation(1),
         task: TaskCode::stored("task"),
         pool: PoolName::default_pool(),
         priority,
@@ -50,6 +53,7 @@ pub(crate) fn claim(id: i64, due_ms: i64, priority: Priority) -> Claim {
         trigger: Trigger::Submit,
         fire_time: None,
         create_time: Timestamp::from_ms(due_ms),
+        shard: None,
         lane: None,
     }
 }
@@ -62,6 +66,7 @@ pub(crate) fn pool_settings(name: &str, concurrency: u32, queue_capacity: u32) -
         paused: false,
         when_full: WhenFull::Spill,
         rate_limit: None,
+        cluster_concurrency: None,
     }
 }
 

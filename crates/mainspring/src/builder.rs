@@ -136,6 +136,7 @@ impl Builder {
                 paused: false,
                 when_full: WhenFull::Spill,
                 rate_limit: None,
+                cluster_concurrency: None,
             }),
             Err(refused) => self.wrong = self.wrong.or(Some(refused)),
         }

@@ -71,6 +71,7 @@ async fn a_pool_that_the_program_gives_a_rate_keeps_it(jobs: Builder) {
         paused: false,
         when_full: WhenFull::Spill,
         rate_limit: Some("1/1h".parse().expect("a rate")),
+        cluster_concurrency: None,
     };
     let engine = Engine::builder(store).clock(clock).pool(pool).start().await.expect("starts");
     let view = engine.pools().await.expect("read").into_iter().find(|view| view.settings.name.as_str() == "slow");

@@ -28,6 +28,7 @@ fn small_pool(when_full: WhenFull) -> mainspring::PoolSettings {
         paused: false,
         when_full,
         rate_limit: None,
+        cluster_concurrency: None,
     }
 }
 

@@ -114,6 +114,14 @@ pub struct Lane {
     pub serial: bool,
 }
 
+/// Which part of a broadcast a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0.
+    pub index: u32,
+    pub total: u32,
+}
+
 /// What becomes of a fire or a trigger while jobs of its task are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnLive {
@@ -165,6 +173,8 @@ pub struct Job {
     pub skip_reason: Option<SkipReason>,
     /// By what the limits of its task count it.
     pub concurrency_key: Option<String>,
+    /// Set for the parts of a broadcast.
+    pub shard: Option<Shard>,
     /// JSON text, also when it is kept in the attachment table. `None` in lists.
     pub payload: Option<Arc<str>>,
     pub result_summary: Option<String>,

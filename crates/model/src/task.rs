@@ -125,6 +125,12 @@ pub struct TaskDefinition {
     pub max_catchup: u32,
     /// A fired job that has not begun by then is skipped.
     pub start_deadline_seconds: Option<u32>,
+    /// Only nodes that carry all of these run its jobs. Empty: any node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_labels: Vec<String>,
+    /// Each job becomes one for every live node that can run it, and ends when all of them have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub broadcast: bool,
     pub on_lost: OnLost,
     pub owner: Option<String>,
     pub tags: Vec<String>,
@@ -176,6 +182,8 @@ impl TaskDefinition {
             misfire_grace_seconds: limits::MISFIRE_GRACE_SECONDS_DEFAULT,
             max_catchup: limits::MAX_CATCHUP_DEFAULT,
             start_deadline_seconds: None,
+            node_labels: Vec::new(),
+            broadcast: false,
             on_lost: OnLost::Rerun,
             owner: None,
             tags: Vec::new(),
@@ -285,11 +293,17 @@ impl TaskDefinition {
         for tag in &self.tags {
             at_most("tags", tag, limits::TASK_CODE_CHARS_MAX);
         }
+        for label in &self.node_labels {
+            at_most("nodeLabels", label, limits::TASK_CODE_CHARS_MAX);
+        }
         if self.name.trim().is_empty() {
             complaints.add("name", "REQUIRED", "name is empty");
         }
         if self.tags.len() > limits::TAGS_MAX {
             complaints.add("tags", "TOO_MANY", format!("at most {} tags are kept", limits::TAGS_MAX));
+        }
+        if self.node_labels.len() > limits::TAGS_MAX {
+            complaints.add("nodeLabels", "TOO_MANY", format!("at most {} labels are kept", limits::TAGS_MAX));
         }
         let mut in_range = |field: &str, value: i64, low: i64, high: i64| {
             if !(low..=high).contains(&value) {

@@ -33,6 +33,7 @@ use mainspring_model::{
     Attempt, AttemptId, Calendar, CalendarName, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition,
     Timestamp,
 };
+use tokio::sync::broadcast;
 
 pub use error::{OpenError, StoreError, Trouble};
 pub use memory::MemoryStore;
@@ -57,10 +58,21 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn check_writable(&self) -> Result<()>;
 
     // ---- nodes ----
-    /// Makes this incarnation a node. Queue rows of incarnations that are certainly dead are taken over in the same
-    /// transaction: held ones are released as suspects, started ones are settled as lost (`model::decide`).
+    /// Makes this incarnation a node. Queue rows of incarnations that are certainly dead (`Replaces`, and those that are
+    /// gone already) are taken over in the same transaction: held ones are released as suspects, started ones are settled
+    /// as lost (`model::decide`).
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined>;
-    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Result<bool>;
+    /// Renews the node's lease, unless it was declared gone.
+    async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat>;
+    /// Declares nodes gone whose lease has run out by the database's clock, in a statement that itself tests it. Then takes
+    /// over all that is held by any node that is gone, as `join` does: a claim may have been committed after its node was
+    /// declared gone.
+    async fn take_over(&self, now: Timestamp) -> Result<TakenOver>;
+    /// A person wants the node to take no new work. `false`: there is no such node, or it is gone.
+    async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool>;
+    async fn news(&self) -> Result<News>;
+    /// `None`: nobody else can change anything.
+    fn wakes(&self) -> Option<broadcast::Receiver<Wake>>;
     /// A polite end: all that the incarnation still holds without a body goes back to the queue, unburnt.
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()>;
     async fn nodes(&self) -> Result<Vec<NodeRow>>;

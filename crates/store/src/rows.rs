@@ -10,8 +10,8 @@ use mainspring_model::decide::Decision;
 use mainspring_model::job::{DeadCause, Fires, Lane, OnLive, QueueState};
 use mainspring_model::operations::JobOperation;
 use mainspring_model::{
-    AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, Priority, RateLimit, Task, TaskCode,
-    Timestamp, Trigger, Unique,
+    AttemptId, AttemptStatus, BizId, Fence, Incarnation, Job, JobId, JobStatus, PoolName, Priority, RateLimit, Shard,
+    Task, TaskCode, Timestamp, Trigger, Unique,
 };
 
 pub use nodes::*;
@@ -53,6 +53,8 @@ pub struct NewJob {
     pub concurrency_key: Option<Arc<str>>,
     /// See [`mainspring_model::job::Lane`].
     pub serial: bool,
+    /// Set for the parts of a broadcast.
+    pub shard: Option<Shard>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +78,15 @@ pub enum Submitted {
     Refused(mainspring_model::Refused),
 }
 
+impl Submitted {
+    pub fn replaced(&self) -> &[ReplacedJob] {
+        match self {
+            Submitted::Stored { replaced, .. } => replaced,
+            Submitted::Duplicate { .. } | Submitted::Refused(_) => &[],
+        }
+    }
+}
+
 /// A live job that was cancelled by the one that takes its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedJob {
@@ -97,6 +108,8 @@ pub struct ClaimRequest {
     /// Jobs due up to here are taken: a little ahead of now.
     pub due_until: Timestamp,
     pub rooms: Vec<PoolRoom>,
+    /// Tasks that this node cannot run: their jobs stay where they are, for other nodes.
+    pub excluded: Vec<TaskCode>,
 }
 
 #[derive(Debug, Clone)]
@@ -117,6 +130,7 @@ pub struct Claimed {
 pub struct Claim {
     pub id: JobId,
     pub fence: Fence,
+    pub owner: Incarnation,
     pub task: TaskCode,
     pub pool: PoolName,
     pub priority: Priority,
@@ -135,15 +149,32 @@ pub struct Claim {
     pub trigger: Trigger,
     pub fire_time: Option<Timestamp>,
     pub create_time: Timestamp,
+    pub shard: Option<Shard>,
     /// Set when its end lets others of its lane go on.
     pub lane: Option<Lane>,
 }
 
-/// Names one claim: every verb that touches a held job carries it.
+impl Claim {
+    pub fn held(&self) -> Held {
+        Held { id: self.id, fence: self.fence, owner: self.owner }
+    }
+}
+
+/// Names one claim: every verb that touches a held job carries it. The fence alone would do as long as the database
+/// forgets nothing; after a fail-over that lost a claim, another node may be given the same fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Held {
     pub id: JobId,
     pub fence: Fence,
+    pub owner: Incarnation,
+}
+
+impl Held {
+    /// Bounds of all claims of the job that are older than this fence, for maps in the order of claims.
+    pub fn before(id: JobId, fence: Fence) -> (Held, Held) {
+        let at = |fence| Held { id, fence, owner: Incarnation(i64::MIN) };
+        (at(Fence(0)), at(fence))
+    }
 }
 
 /// What becomes of a claimed job that did not start.
@@ -170,7 +201,7 @@ pub struct Started {
 /// A piece of an attempt's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
-    pub held: Held,
+    pub attempt: AttemptId,
     /// Grows within the attempt.
     pub seq: u32,
     pub time: Timestamp,
@@ -262,7 +293,10 @@ pub enum WhenFull {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolSettings {
     pub name: PoolName,
+    /// Bodies at one time on each node.
     pub concurrency: u32,
+    /// Jobs that are held or run at one time on all nodes together. Such jobs are never claimed by their own insert.
+    pub cluster_concurrency: Option<u32>,
     pub queue_capacity: u32,
     pub paused: bool,
     pub when_full: WhenFull,
@@ -362,6 +396,8 @@ pub struct StoreInfo {
     /// Where it is, without secrets.
     pub place: String,
     pub durability: Durability,
+    /// Several nodes may work on it at one time. Otherwise whoever opened it is alone.
+    pub is_shared: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

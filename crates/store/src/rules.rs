@@ -18,6 +18,11 @@ pub(crate) use schedule::*;
 
 use crate::{Held, JobFilter, NextFireChange, Operate, Settlement};
 
+/// The lowest number that no live node has.
+pub(crate) fn free_node_number(taken: &[u16]) -> u16 {
+    (1..).find(|number| !taken.contains(number)).expect("nodes are fewer than numbers")
+}
+
 pub(crate) const PRIORITIES: usize = Priority::ALL.len();
 /// The part of a claim that each priority gets at least, when it has that much.
 const GUARANTEED_PART: u32 = 16;

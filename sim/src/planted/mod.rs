@@ -11,8 +11,8 @@ use mainspring_model::operations::JobOperation;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::{Fence, Incarnation, JobId, JobStatus, TaskCode, Timestamp, Unique};
 use mainspring_store::{
-    Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Operated, Settled, Settlement,
-    Started, Store, StoreError, Submitted,
+    Beat, Claim, ClaimRequest, Claimed, GiveBack, Held, Joined, NewJob, NewNode, Operate, Operated, Settled,
+    Settlement, Started, Store, StoreError, Submitted,
 };
 
 use crate::locked;
@@ -288,12 +288,12 @@ impl Planted {
         at_once(store.join(node, now))
     }
 
-    pub(crate) fn heartbeat(&self, store: &dyn Store, incarnation: Incarnation, now: Timestamp) -> Answer<bool> {
+    pub(crate) fn heartbeat(&self, store: &dyn Store, incarnation: Incarnation, lease_ms: i64) -> Answer<Beat> {
         if self.is(Bug::LiveTakenOver) {
             let held = at_once(store.held(incarnation))?;
-            at_once(store.give_back(held, GiveBack::Release, now))?;
+            at_once(store.give_back(held, GiveBack::Release, at_once(store.now())?))?;
         }
-        at_once(store.heartbeat(incarnation, now))
+        at_once(store.heartbeat(incarnation, lease_ms))
     }
 
     pub(crate) fn operate(&self, store: &dyn Store, operate: &Operate) -> Answer<Operated> {

@@ -3,8 +3,8 @@
 
 use mainspring_model::job::QueueEntry;
 use mainspring_model::task::{FailStrategy, OnLost};
-use mainspring_model::{Incarnation, JobId, JobStatus, QueueState, Timestamp, limits};
-use mainspring_store::{Joined, NewNode, TakenOver};
+use mainspring_model::{Incarnation, JobId, JobStatus, NodeState, QueueState, Timestamp, limits};
+use mainspring_store::{Beat, Joined, NewNode, TakenOver};
 
 use super::{Answer, Desk, at_once, queued};
 use crate::ghost::Image;
@@ -79,14 +79,15 @@ impl Desk<'_> {
         true
     }
 
-    pub(crate) fn heartbeat(&mut self, incarnation: Incarnation, now: Timestamp) -> Answer<bool> {
-        let answer = self.world.planted.heartbeat(self.world.store.as_ref(), incarnation, now);
-        let known = self.sound("heartbeat", answer)?;
+    pub(crate) fn heartbeat(&mut self, incarnation: Incarnation, lease_ms: i64) -> Answer<Beat> {
+        let answer = self.world.planted.heartbeat(self.world.store.as_ref(), incarnation, lease_ms);
+        let beat = self.sound("heartbeat", answer)?;
+        let known = beat.state != NodeState::Gone;
         let live = self.ghost.nodes.get(&incarnation).copied().unwrap_or(false);
         if known != live {
             self.violate("INV-9", format!("the heartbeat of {incarnation} answered {known}, it is live: {live}"));
         }
-        Ok(known)
+        Ok(beat)
     }
 
     pub(crate) fn leave(&mut self, incarnation: Incarnation, now: Timestamp) -> Answer<()> {

@@ -16,7 +16,7 @@ impl Desk<'_> {
         let answers = self.sound("mark_started", answer)?;
         let before = self.images(started.iter().map(|start| start.held.id));
         for (start, accepted) in started.iter().zip(&answers) {
-            let Held { id, fence } = start.held;
+            let Held { id, fence, .. } = start.held;
             self.event(format_args!("marks {id}-{fence} started: {accepted}"));
             let holds = self.ghost.holds(start.held);
             if *accepted != holds {
@@ -52,7 +52,7 @@ impl Desk<'_> {
         let before = self.images(settlements.iter().map(|settlement| settlement.held.id));
         let mut ended = Vec::new();
         for (settlement, settled) in settlements.iter().zip(&answers) {
-            let Held { id, fence } = settlement.held;
+            let Held { id, fence, .. } = settlement.held;
             self.event(format_args!("settles {id}-{fence} {:?}: {settled:?}", settlement.decision.next));
             let holds = self.ghost.holds(settlement.held);
             let before = self.job(id).and_then(|job| job.settled.get(&fence)).copied();
@@ -93,7 +93,7 @@ impl Desk<'_> {
 
     /// The job if it is final now, and whether it is decided to be dead.
     fn applied(&mut self, settlement: &Settlement, now: Timestamp) -> Option<(JobId, bool)> {
-        let Held { id, fence } = settlement.held;
+        let Held { id, fence, .. } = settlement.held;
         let decision = &settlement.decision;
         self.check_budgets(settlement);
         let job = self.ghost.jobs.get_mut(&id)?;
@@ -173,7 +173,7 @@ impl Desk<'_> {
     /// A fired job is skipped only past its start deadline, and only when no begin of it was ever written down: a body
     /// that nobody knows of may have begun on a node that died.
     fn check_expired(&mut self, settlement: &Settlement) {
-        let Held { id, fence } = settlement.held;
+        let Held { id, fence, .. } = settlement.held;
         let Some(job) = self.job(id) else { return };
         let deadline = self.ghost.tasks.get(&job.task).and_then(|task| task.definition.start_deadline_seconds);
         let waited_ms = settlement.start_time.ms_since(job.created);
@@ -187,7 +187,7 @@ impl Desk<'_> {
 
     /// INV-19: base · 2ⁿ within a fifth, never before what the handler asked for.
     fn check_gap(&mut self, settlement: &Settlement, failures_before: u32, due: Timestamp) {
-        let Held { id, fence } = settlement.held;
+        let Held { id, fence, .. } = settlement.held;
         let Some(job) = self.job(id) else { return };
         let (Some(body), Some(sent_ms)) = (job.bodies.get(&fence), job.settle_sent_ms.get(&fence)) else { return };
         let Some(task) = self.ghost.tasks.get(&job.task) else { return };

@@ -235,6 +235,7 @@ fn pool(entry: &mut Reader<'_>) -> Option<PoolSettings> {
         paused: paused.unwrap_or(false),
         when_full,
         rate_limit,
+        cluster_concurrency: None,
     })
 }
 

@@ -67,8 +67,13 @@ impl Core {
             return Ok(()); // the loop ends with the engine
         }
         let now = self.clock.now();
-        let request =
-            ClaimRequest { owner: self.incarnation, now, due_until: self.claim_until(now), rooms: rooms.clone() };
+        let request = ClaimRequest {
+            owner: self.incarnation,
+            now,
+            due_until: self.claim_until(now),
+            rooms: rooms.clone(),
+            excluded: Vec::new(),
+        };
         let claimed = self.store.claim(request).await;
         match claimed {
             Ok(mut claimed) => {
@@ -119,7 +124,7 @@ impl Core {
         if claims.is_empty() {
             return;
         }
-        let unknown: Vec<Held> = claims.iter().map(|claim| Held { id: claim.id, fence: claim.fence }).collect();
+        let unknown: Vec<Held> = claims.iter().map(|claim| claim.held()).collect();
         let tasks: BTreeSet<&TaskCode> = claims.iter().map(|claim| &claim.task).collect();
         tracing::warn!(jobs = unknown.len(), ?tasks, "jobs wait for a handler that this node does not have");
         let park = || self.store.give_back(unknown.clone(), GiveBack::Park, self.clock.now());

@@ -260,7 +260,7 @@ impl Pool {
     pub(crate) fn take_out(&self, id: JobId, before: Fence, by: &str) {
         let mut state = locked(&self.state);
         if state.ready.remove(id, before).is_none() {
-            let (from, to) = (Held { id, fence: Fence(0) }, Held { id, fence: before });
+            let (from, to) = Held::before(id, before);
             state.starting.range_mut(from..to).for_each(|(_, ended_by)| *ended_by = Some(by.to_owned()));
         }
     }
@@ -284,7 +284,7 @@ impl Pool {
 impl State {
     fn pop(&mut self, now: Timestamp) -> Option<Claim> {
         let claim = self.ready.pop(now)?;
-        self.starting.insert(Held { id: claim.id, fence: claim.fence }, None);
+        self.starting.insert(claim.held(), None);
         Some(claim)
     }
 
@@ -365,9 +365,7 @@ mod tests {
         for id in 1..=5 {
             pool.hold([claim(id, 0, Priority::Normal)], 0);
         }
-        let begins = |claim: Option<Claim>| {
-            claim.inspect(|claim| drop(pool.has_started(&Held { id: claim.id, fence: claim.fence }))).is_some()
-        };
+        let begins = |claim: Option<Claim>| claim.inspect(|claim| drop(pool.has_started(&claim.held()))).is_some();
         assert!(begins(pool.take_slot(at(0))));
         assert!(begins(pool.take_slot(at(0))));
         assert!(!begins(pool.take_slot(at(0))));

@@ -84,7 +84,7 @@ impl LiveAttempt {
         });
         LiveAttempt {
             number: claim.attempts.saturating_add(1),
-            output: Output::new(Held { id: claim.id, fence: claim.fence }, clock),
+            output: Output::new(AttemptId { job: claim.id, fence: claim.fence }, clock),
             claim,
             task,
             pool,
@@ -125,7 +125,7 @@ impl LiveAttempt {
     }
 
     pub(crate) fn held(&self) -> Held {
-        Held { id: self.claim.id, fence: self.claim.fence }
+        self.claim.held()
     }
 
     /// The body begins. `false` when the attempt was taken from it before: it must not begin at all.
@@ -225,7 +225,7 @@ impl LiveAttempts {
 
     /// Attempts at the job whose fence is older than `before`.
     pub(crate) fn of_job(&self, id: JobId, before: Fence) -> Vec<Arc<LiveAttempt>> {
-        let (from, to) = (Held { id, fence: Fence(0) }, Held { id, fence: before });
+        let (from, to) = Held::before(id, before);
         locked(&self.0).range(from..to).map(|(_, attempt)| attempt.clone()).collect()
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use mainspring_model::decide::{Care, Ended, care};
 use mainspring_model::{Task, Timestamp, Trigger, Verdict};
-use mainspring_store::{Claim, GiveBack, Held, Started};
+use mainspring_store::{Claim, GiveBack, Started};
 use tokio::sync::oneshot;
 
 pub(crate) use live::{BodyEnd, LiveAttempt, LiveAttempts};
@@ -85,7 +85,7 @@ fn free_slot(core: &Core, pool: &Pool) -> Option<Claim> {
 }
 
 async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option<oneshot::Sender<()>>) -> Slot {
-    let held = Held { id: claim.id, fence: claim.fence };
+    let held = claim.held();
     let task = core.tasks.get(&claim.task);
     let registered = task.as_ref().and_then(|task| core.registry.get(&task.definition.handler)).cloned();
     let (Some(task), Some(registered)) = (task, registered) else {
@@ -157,7 +157,7 @@ pub(crate) fn waited_too_long(task: &Task, claim: &Claim, now: Timestamp) -> Opt
 
 /// A job that this node holds and that has waited too long, without a slot.
 pub(crate) fn expire(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) {
-    let held = Held { id: claim.id, fence: claim.fence };
+    let held = claim.held();
     let (now, at) = (core.clock.now(), core.clock.monotonic());
     if let (Some(task), None) = (core.tasks.get(&claim.task), pool.has_started(&held)) {
         let waited_ms = now.ms_since(claim.create_time);

@@ -82,6 +82,7 @@ impl Core {
             claim: false,
             on_live,
             concurrency_key: definition.key_of(definition.param.as_deref()).map(Arc::from),
+            shard: None,
             serial: planned.how == How::CatchUp,
         };
         // A full pool never makes a fire late or loses it: the job waits in the store.
@@ -143,7 +144,7 @@ impl Core {
         match (job.claim, claimed) {
             (true, true) => {
                 let task = self.tasks.get(&job.task);
-                pool.hold([fresh_claim(job, task.as_deref())], 1);
+                pool.hold([fresh_claim(job, self.incarnation, task.as_deref())], 1);
             }
             (reserved, _) => {
                 if reserved {

@@ -277,7 +277,7 @@ impl Core {
                 pool.add_slot();
                 let (ended, end) = oneshot::channel();
                 let task = self.tasks.get(&job.task);
-                execute::start_for(self, pool, fresh_claim(job, task.as_deref()), ended);
+                execute::start_for(self, pool, fresh_claim(job, self.incarnation, task.as_deref()), ended);
                 Stored::RunsForCaller(receipt, end)
             }
             (place, Some(claimed), receipt) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainspring_model::job::Lane;
-use mainspring_model::{Code, Refused, Task, limits, payload};
+use mainspring_model::{Code, Incarnation, Refused, Task, limits, payload};
 use mainspring_store::{Claim, Durability, NewJob, Submitted, WhenFull};
 
 use batch::Stored;
@@ -93,6 +93,7 @@ impl Core {
             priority: request.priority.unwrap_or(definition.priority),
             pool: definition.pool.clone(),
             concurrency_key: definition.key_of(payload.as_deref()).map(Arc::from),
+            shard: None,
             payload,
             task: request.task,
             biz_id: request.biz_id,
@@ -173,12 +174,13 @@ fn check_range(field: &str, value: i64, low: i64, high: i64) -> Result<(), Refus
 }
 
 /// The claim that a fresh job was inserted with.
-pub(crate) fn fresh_claim(job: NewJob, task: Option<&Task>) -> Claim {
+pub(crate) fn fresh_claim(job: NewJob, owner: Incarnation, task: Option<&Task>) -> Claim {
     let key = job.concurrency_key;
     let in_lane = job.serial || task.is_some_and(|task| task.definition.is_guarded());
     Claim {
         id: job.id,
         fence: mainspring_model::Fence(1),
+        owner,
         task: job.task,
         pool: job.pool,
         priority: job.priority,
@@ -195,6 +197,7 @@ pub(crate) fn fresh_claim(job: NewJob, task: Option<&Task>) -> Claim {
         trigger: job.trigger,
         fire_time: job.fires.map(|fires| fires.last),
         create_time: job.create_time,
+        shard: job.shard,
         lane: in_lane.then_some(Lane { key, serial: job.serial }),
     }
 }

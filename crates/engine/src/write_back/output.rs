@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use mainspring_model::time::Clock;
-use mainspring_model::{Timestamp, limits, text};
-use mainspring_store::{Held, OutputChunk, Stream};
+use mainspring_model::{AttemptId, Timestamp, limits, text};
+use mainspring_store::{OutputChunk, Stream};
 
 use crate::locked;
 
 #[derive(Debug)]
 pub(crate) struct Output {
-    held: Held,
+    attempt: AttemptId,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
@@ -32,8 +32,8 @@ struct State {
 }
 
 impl Output {
-    pub(crate) fn new(held: Held, clock: Arc<dyn Clock>) -> Output {
-        Output { held, clock, state: Mutex::default() }
+    pub(crate) fn new(attempt: AttemptId, clock: Arc<dyn Clock>) -> Output {
+        Output { attempt, clock, state: Mutex::default() }
     }
 
     pub(crate) fn write(&self, stream: Stream, said: &str) {
@@ -47,7 +47,7 @@ impl Output {
         let mut rest = said;
         while !rest.is_empty() || said.is_empty() {
             let (piece, more) = rest.split_at(rest.floor_char_boundary(limits::OUTPUT_LINE_BYTES_MAX));
-            state.keep(self.held, time, stream, text::storable(piece));
+            state.keep(self.attempt, time, stream, text::storable(piece));
             if more.is_empty() {
                 break;
             }
@@ -63,7 +63,7 @@ impl Output {
             && let Some((time, said)) = state.progress.take()
         {
             state.head_bytes += said.len() + CHUNK_OVERHEAD_BYTES;
-            state.push(self.held, time, Stream::Progress, said);
+            state.push(self.attempt, time, Stream::Progress, said);
         }
         std::mem::take(&mut state.head)
     }
@@ -72,26 +72,26 @@ impl Output {
     pub(crate) fn take_all(&self) -> Vec<OutputChunk> {
         let mut state = locked(&self.state);
         if let Some((time, said)) = state.progress.take() {
-            state.push(self.held, time, Stream::Progress, said);
+            state.push(self.attempt, time, Stream::Progress, said);
         }
         let tail = std::mem::take(&mut state.tail);
         if state.dropped_bytes > 0 {
             let time = tail.front().map_or_else(|| self.clock.now(), |(time, _, _)| *time);
             let note = format!("… {} bytes of output were dropped here …", state.dropped_bytes);
-            state.push(self.held, time, Stream::Log, note);
+            state.push(self.attempt, time, Stream::Log, note);
         }
         for (time, stream, said) in tail {
-            state.push(self.held, time, stream, said);
+            state.push(self.attempt, time, stream, said);
         }
         std::mem::take(&mut state.head)
     }
 }
 
 impl State {
-    fn keep(&mut self, held: Held, time: Timestamp, stream: Stream, said: String) {
+    fn keep(&mut self, attempt: AttemptId, time: Timestamp, stream: Stream, said: String) {
         if self.tail.is_empty() && self.head_bytes + said.len() <= limits::OUTPUT_HEAD_BYTES_MAX {
             self.head_bytes += said.len() + CHUNK_OVERHEAD_BYTES;
-            return self.push(held, time, stream, said);
+            return self.push(attempt, time, stream, said);
         }
         self.tail_bytes += said.len() + CHUNK_OVERHEAD_BYTES;
         self.tail.push_back((time, stream, said));
@@ -102,8 +102,8 @@ impl State {
         }
     }
 
-    fn push(&mut self, held: Held, time: Timestamp, stream: Stream, text: String) {
-        self.head.push(OutputChunk { held, seq: self.seq, time, stream, text });
+    fn push(&mut self, attempt: AttemptId, time: Timestamp, stream: Stream, text: String) {
+        self.head.push(OutputChunk { attempt, seq: self.seq, time, stream, text });
         self.seq += 1;
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use mainspring_store::clock::ManualClock;
 
     fn output() -> Output {
-        Output::new(Held { id: JobId(1), fence: Fence(1) }, ManualClock::at(Timestamp::from_ms(0)))
+        Output::new(AttemptId { job: JobId(1), fence: Fence(1) }, ManualClock::at(Timestamp::from_ms(0)))
     }
 
     #[test]

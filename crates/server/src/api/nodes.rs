@@ -22,7 +22,7 @@ pub(crate) async fn list_nodes(State(state): State<AppState>, _: NoParams) -> An
         host: node.host,
         pid: node.pid,
         version: node.version,
-        state: node.state,
+        state: node.state.to_string(),
         heartbeat_at: node.heartbeat_at,
     };
     ok(&wire::List { items: nodes.into_iter().map(shown).collect::<Vec<_>>() })

@@ -78,6 +78,7 @@ pub(crate) async fn put_pool(
             paused: false,
             when_full: WhenFull::Spill,
             rate_limit: None,
+            cluster_concurrency: None,
         },
         |pool| pool.settings,
     );
@@ -91,6 +92,7 @@ pub(crate) async fn put_pool(
             Given::Null => None,
             Given::Value(rate) => Some(rate),
         },
+        cluster_concurrency: now.cluster_concurrency,
         name: now.name,
     };
     ok(&shown(state.engine.put_pool(settings, &actor(&headers)).await?))

@@ -131,6 +131,7 @@ async fn house_of(settings: Settings, clock: Arc<dyn Clock>, manual: Option<Arc<
         paused: true,
         when_full: WhenFull::Reject,
         rate_limit: None,
+        cluster_concurrency: None,
     };
     let waiting = TaskDefinition { pool: paused.name.clone(), ..TaskDefinition::new("waiting", name("test.done")) };
     builder = builder.pool(paused).declare("waiting".parse().unwrap(), waiting);

@@ -1,7 +1,7 @@
 //! Dispatch: claiming what is due and may run, giving back, parking.
 
 use mainspring_model::job::QueueState;
-use mainspring_model::{JobId, PoolName, Priority, TaskCode, Timestamp};
+use mainspring_model::{Incarnation, JobId, PoolName, Priority, TaskCode, Timestamp};
 
 use super::lanes::{Admission, RingId, is_held};
 use super::{Data, Queued, Record};
@@ -22,7 +22,7 @@ impl Data {
         self.open_rings(Window::of(request).until);
         let mut claimed = Claimed::default();
         for room in &request.rooms {
-            let end = claimed.jobs.len() + room.jobs_max as usize;
+            let end = claimed.jobs.len() + self.room(room) as usize;
             for _ in 0..CLAIM_ROUNDS_MAX {
                 let left = u32::try_from(end - claimed.jobs.len()).expect("it is at most the room");
                 let left = PoolRoom { pool: room.pool.clone(), jobs_max: left };
@@ -32,16 +32,25 @@ impl Data {
             }
         }
         for room in &request.rooms {
-            claimed.next_due.push((room.pool.clone(), self.next_due(&room.pool, Window::of(request))));
+            claimed.next_due.push((room.pool.clone(), self.next_due(room, request)));
         }
         claimed
+    }
+
+    /// Of the room that a node has for the pool, what all nodes together leave it.
+    fn room(&self, room: &PoolRoom) -> u32 {
+        let limit = self.pools.get(&room.pool).and_then(|pool| pool.cluster_concurrency);
+        let Some(max) = limit else { return room.jobs_max };
+        let held =
+            self.queue.iter().filter(|(id, queued)| queued.owner.is_some() && self.records[id].job.pool == room.pool);
+        room.jobs_max.min(max.saturating_sub(u32::try_from(held.count()).unwrap_or(u32::MAX)))
     }
 
     fn claim_round(&mut self, request: &ClaimRequest, room: &PoolRoom, turn: u64, claims: &mut Vec<Claim>) -> Round {
         let pool: RingId = (rules::pool_scope(&room.pool), String::new());
         let pool_rate = self.pools.get(&room.pool).and_then(|pool| pool.rate_limit);
         let mut round = Round::Over;
-        for id in self.choose(room, request.due_until, turn) {
+        for id in self.choose(room, request, turn) {
             let queued = self.queue[&id].clone();
             let window = Window::of(request);
             let opens = pool_rate.and_then(|limit| self.rings.get(&pool).and_then(|ring| ring.opens_at(limit, window)));
@@ -56,7 +65,7 @@ impl Data {
                     (queued.owner, queued.state) = (Some(request.owner), QueueState::Claimed);
                     queued.fence = queued.fence.next();
                     let due = window.shown_due(queued.due, start);
-                    claims.push(Claim { due, ..claim_of(&self.records[&id], queued) });
+                    claims.push(Claim { due, ..claim_of(&self.records[&id], queued, request.owner) });
                 }
                 admission => {
                     self.set_aside(id, admission);
@@ -67,9 +76,9 @@ impl Data {
         round
     }
 
-    fn choose(&self, room: &PoolRoom, until: Timestamp, turn: u64) -> Vec<JobId> {
+    fn choose(&self, room: &PoolRoom, request: &ClaimRequest, turn: u64) -> Vec<JobId> {
         let mut waiting: [Vec<(Timestamp, JobId)>; PRIORITIES] = Default::default();
-        for (id, queued) in self.unclaimed(&room.pool).filter(|(_, queued)| queued.due <= until) {
+        for (id, queued) in self.unclaimed(&room.pool, request).filter(|(_, queued)| queued.due <= request.due_until) {
             let at = Priority::ALL.iter().position(|priority| *priority == self.records[&id].job.priority);
             waiting[at.expect("ALL holds every priority")].push((queued.due, id));
         }
@@ -88,15 +97,24 @@ impl Data {
             .collect()
     }
 
-    fn unclaimed<'d>(&'d self, pool: &'d PoolName) -> impl Iterator<Item = (JobId, &'d Queued)> {
-        let free = |queued: &Queued| queued.owner.is_none() && queued.state == QueueState::Queued;
+    fn unclaimed<'d>(
+        &'d self,
+        pool: &'d PoolName,
+        request: &'d ClaimRequest,
+    ) -> impl Iterator<Item = (JobId, &'d Queued)> {
+        let free = |queued: &Queued| {
+            queued.owner.is_none() && queued.state == QueueState::Queued && !request.excluded.contains(&queued.task)
+        };
         let rows = self.queue.iter().map(|(id, queued)| (*id, queued));
         rows.filter(move |(id, queued)| free(queued) && self.records[id].job.pool == *pool)
     }
 
     /// When there may be something to claim. Not before the rate of the pool admits a start: nobody is to ask in vain.
-    fn next_due(&self, pool: &PoolName, window: Window) -> Option<Timestamp> {
-        let due = self.unclaimed(pool).map(|(_, queued)| queued.due).min();
+    fn next_due(&self, room: &PoolRoom, request: &ClaimRequest) -> Option<Timestamp> {
+        let (pool, window) = (&room.pool, Window::of(request));
+        let is_full = self.room(&PoolRoom { jobs_max: 1, ..room.clone() }) == 0;
+        // Whoever gives a place of a full pool back wakes the others.
+        let due = self.unclaimed(pool, request).map(|(_, queued)| queued.due).min().filter(|_| !is_full);
         let limit = self.pools.get(pool).and_then(|pool| pool.rate_limit);
         let ring = self.rings.get(&(rules::pool_scope(pool), String::new()));
         let opens =
@@ -108,7 +126,7 @@ impl Data {
     pub(super) fn give_back(&mut self, held: &[Held], how: GiveBack) {
         for held in held {
             let row = self.queue.get_mut(&held.id);
-            if let Some(queued) = row.filter(|row| row.fence == held.fence && row.state == QueueState::Claimed) {
+            if let Some(queued) = row.filter(|row| is_his(row, held) && row.state == QueueState::Claimed) {
                 queued.owner = None;
                 queued.state = match how {
                     GiveBack::Release => QueueState::Queued,
@@ -133,17 +151,20 @@ impl Data {
 
     /// The queue row of a job that is held under this fence.
     pub(super) fn held_row(&mut self, held: Held) -> Option<&mut Queued> {
-        let row = self.queue.get_mut(&held.id)?;
-        let is_his = is_held(row) && row.fence == held.fence;
-        Some(row).filter(|_| is_his)
+        self.queue.get_mut(&held.id).filter(|row| is_held(row) && is_his(row, &held))
     }
 }
 
-fn claim_of(record: &Record, queued: &Queued) -> Claim {
+fn is_his(row: &Queued, held: &Held) -> bool {
+    (row.fence, row.owner) == (held.fence, Some(held.owner))
+}
+
+fn claim_of(record: &Record, queued: &Queued, owner: Incarnation) -> Claim {
     let job = &record.job;
     Claim {
         id: job.id,
         fence: queued.fence,
+        owner,
         task: job.task.clone(),
         pool: job.pool.clone(),
         priority: job.priority,
@@ -160,6 +181,7 @@ fn claim_of(record: &Record, queued: &Queued) -> Claim {
         trigger: job.trigger,
         fire_time: job.fires.map(|fires| fires.last),
         create_time: job.create_time,
+        shard: job.shard,
         lane: queued.lane.clone(),
     }
 }

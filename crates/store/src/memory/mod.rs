@@ -25,20 +25,25 @@ use mainspring_model::{
     Attempt, AttemptId, BizId, Calendar, CalendarName, Clock, Fence, Incarnation, Job, JobId, PoolName, Task, TaskCode,
     TaskDefinition, Timestamp, Unique,
 };
+use tokio::sync::broadcast;
 
 use self::lanes::{Ring, RingId};
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
-    PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreInfo, Submitted,
-    TaskChange, Violation,
+    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
+    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page,
+    PoolBacklog, PoolSettings, Press, Pressed, ReplacedJob, Replan, Result, Settled, Settlement, Started, Store,
+    StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
 };
 
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     data: Mutex<Data>,
+    wakes: broadcast::Sender<Wake>,
 }
+
+/// A receiver that lags further behind looks by itself.
+const WAKES_KEPT: usize = 64;
 
 #[derive(Debug, Default)]
 struct Data {
@@ -61,6 +66,9 @@ struct Data {
     /// What people did to jobs.
     operations: Vec<Operate>,
     claims: u64,
+    news: News,
+    /// Tasks that a failure has stopped.
+    stopped: u64,
 }
 
 /// `job.fence` is the record's own; `job.queue` is always `None` here.
@@ -118,7 +126,30 @@ impl Data {
 
 impl MemoryStore {
     pub fn new(clock: Arc<dyn Clock>) -> MemoryStore {
-        MemoryStore { clock, data: Mutex::default() }
+        MemoryStore { clock, data: Mutex::default(), wakes: broadcast::Sender::new(WAKES_KEPT) }
+    }
+
+    /// Nobody may listen.
+    fn wake(&self, wake: Wake) {
+        drop(self.wakes.send(wake));
+    }
+
+    fn tell_replaced<'r>(&self, mut replaced: impl Iterator<Item = &'r ReplacedJob>) {
+        if replaced.next().is_some() {
+            self.wake(Wake::Held);
+        }
+    }
+
+    fn tell_change(&self, data: &mut Data, change: &TaskChange) {
+        if matches!(change, TaskChange::Written(_)) {
+            self.tell_definitions(data);
+        }
+    }
+
+    /// A task, a pool or a calendar has changed.
+    fn tell_definitions(&self, data: &mut Data) {
+        data.news.definitions += 1;
+        self.wake(Wake::Definitions);
     }
 
     fn data(&self) -> MutexGuard<'_, Data> {
@@ -129,7 +160,7 @@ impl MemoryStore {
 #[async_trait]
 impl Store for MemoryStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { kind: "memory", place: "memory:".to_owned(), durability: Durability::Relaxed }
+        StoreInfo { kind: "memory", place: "memory:".to_owned(), durability: Durability::Relaxed, is_shared: true }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -145,11 +176,35 @@ impl Store for MemoryStore {
     }
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
-        Ok(self.data().join(&node, now))
+        let clock = self.clock.now();
+        Ok(self.data().join(&node, clock, now))
     }
 
-    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Result<bool> {
-        Ok(self.data().heartbeat(incarnation, now))
+    async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
+        let clock = self.clock.now();
+        let mut data = self.data();
+        Ok(Beat { state: data.heartbeat(incarnation, lease_ms, clock), news: data.news })
+    }
+
+    async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
+        let clock = self.clock.now();
+        let taken_over = self.data().take_over(clock, now);
+        if !taken_over.is_empty() {
+            self.wake(Wake::Jobs);
+        }
+        Ok(taken_over)
+    }
+
+    async fn drain_node(&self, incarnation: Incarnation, _by: String, _now: Timestamp) -> Result<bool> {
+        Ok(self.data().drain_node(incarnation))
+    }
+
+    async fn news(&self) -> Result<News> {
+        Ok(self.data().news)
+    }
+
+    fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
+        Some(self.wakes.subscribe())
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
@@ -163,12 +218,20 @@ impl Store for MemoryStore {
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
         let mut data = self.data();
-        Ok(jobs.iter().map(|job| data.submit(owner, job)).collect())
+        let answers: Vec<Submitted> = jobs.iter().map(|job| data.submit(owner, job)).collect();
+        if answers.iter().any(|answer| matches!(answer, Submitted::Stored { claimed: false, .. })) {
+            self.wake(Wake::Jobs);
+        }
+        self.tell_replaced(answers.iter().flat_map(Submitted::replaced));
+        Ok(answers)
     }
 
     async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
         let mut data = self.data();
-        Ok(fires.iter().map(|fire| data.fire(owner, fire, now)).collect())
+        let answers: Vec<Fired> = fires.iter().map(|fire| data.fire(owner, fire, now)).collect();
+        self.wake(Wake::Jobs);
+        self.tell_replaced(answers.iter().flat_map(Fired::replaced));
+        Ok(answers)
     }
 
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
@@ -198,7 +261,7 @@ impl Store for MemoryStore {
     async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
         let data = self.data();
         let own = data.queue.iter().filter(|(_, queued)| queued.owner == Some(owner));
-        Ok(own.map(|(id, queued)| Held { id: *id, fence: queued.fence }).collect())
+        Ok(own.map(|(id, queued)| Held { id: *id, fence: queued.fence, owner }).collect())
     }
 
     async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
@@ -213,15 +276,20 @@ impl Store for MemoryStore {
     async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()> {
         let mut data = self.data();
         for chunk in chunks {
-            let id = AttemptId { job: chunk.held.id, fence: chunk.held.fence };
-            data.output.entry((id, chunk.seq)).or_insert(chunk);
+            data.output.entry((chunk.attempt, chunk.seq)).or_insert(chunk);
         }
         Ok(())
     }
 
     async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
         let mut data = self.data();
-        Ok(settlements.iter().map(|settlement| data.settle(settlement, now)).collect())
+        let switched = data.stopped;
+        let answers = settlements.iter().map(|settlement| data.settle(settlement, now)).collect();
+        if data.stopped != switched {
+            self.tell_definitions(&mut data);
+        }
+        self.wake(Wake::Jobs);
+        Ok(answers)
     }
 
     async fn tasks(&self) -> Result<Vec<Task>> {
@@ -241,7 +309,10 @@ impl Store for MemoryStore {
         _by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().create_task(code, definition, switch, next_fire, now))
+        let mut data = self.data();
+        let change = data.create_task(code, definition, switch, next_fire, now);
+        self.tell_change(&mut data, &change);
+        Ok(change)
     }
 
     async fn declare_task(
@@ -251,7 +322,10 @@ impl Store for MemoryStore {
         next_fire: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().declare_task(code, definition, next_fire, now))
+        let mut data = self.data();
+        let change = data.declare_task(code, definition, next_fire, now);
+        self.tell_change(&mut data, &change);
+        Ok(change)
     }
 
     async fn update_task(
@@ -263,7 +337,10 @@ impl Store for MemoryStore {
         _by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().update_task(&code, version, definition, next_fire, now))
+        let mut data = self.data();
+        let change = data.update_task(&code, version, definition, next_fire, now);
+        self.tell_change(&mut data, &change);
+        Ok(change)
     }
 
     async fn switch_task(
@@ -274,7 +351,10 @@ impl Store for MemoryStore {
         _by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().switch_task(&code, to, next_fire, now))
+        let mut data = self.data();
+        let change = data.switch_task(&code, to, next_fire, now);
+        self.tell_change(&mut data, &change);
+        Ok(change)
     }
 
     async fn delete_task(
@@ -284,7 +364,10 @@ impl Store for MemoryStore {
         _by: String,
         _now: Timestamp,
     ) -> Result<TaskChange> {
-        Ok(self.data().delete_task(&code, version))
+        let mut data = self.data();
+        let change = data.delete_task(&code, version);
+        self.tell_change(&mut data, &change);
+        Ok(change)
     }
 
     async fn calendars(&self) -> Result<Vec<Calendar>> {
@@ -292,12 +375,17 @@ impl Store for MemoryStore {
     }
 
     async fn put_calendar(&self, calendar: Calendar, _by: String, _now: Timestamp) -> Result<()> {
-        self.data().calendars.insert(calendar.name.clone(), calendar);
+        let mut data = self.data();
+        data.calendars.insert(calendar.name.clone(), calendar);
+        self.tell_definitions(&mut data);
         Ok(())
     }
 
     async fn delete_calendar(&self, name: CalendarName, _by: String, _now: Timestamp) -> Result<bool> {
-        Ok(self.data().calendars.remove(&name).is_some())
+        let mut data = self.data();
+        let removed = data.calendars.remove(&name).is_some();
+        self.tell_definitions(&mut data);
+        Ok(removed)
     }
 
     async fn press(&self, press: Press) -> Result<Pressed> {
@@ -314,7 +402,9 @@ impl Store for MemoryStore {
     }
 
     async fn put_pool(&self, pool: PoolSettings, _by: String, _now: Timestamp) -> Result<()> {
-        self.data().pools.insert(pool.name.clone(), pool);
+        let mut data = self.data();
+        data.pools.insert(pool.name.clone(), pool);
+        self.tell_definitions(&mut data);
         Ok(())
     }
 
@@ -331,7 +421,10 @@ impl Store for MemoryStore {
     }
 
     async fn operate(&self, operate: Operate) -> Result<Operated> {
-        Ok(self.data().operate(&operate))
+        let done = self.data().operate(&operate);
+        self.wake(Wake::Held);
+        self.wake(Wake::Jobs);
+        Ok(done)
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {

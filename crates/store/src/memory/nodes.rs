@@ -2,33 +2,70 @@
 
 use mainspring_model::decide::Next;
 use mainspring_model::job::QueueState;
-use mainspring_model::{AttemptId, Incarnation, Timestamp, Unique};
+use mainspring_model::{AttemptId, Incarnation, NodeState, Timestamp, Unique};
 
 use super::{Data, Queued};
 use crate::rules::{self, NodeEnd, Orphan};
-use crate::{Held, Joined, NewNode, NodeRow, TakenOver};
+use crate::{Held, Joined, NewNode, NodeRow, Replaces, TakenOver};
 
+/// Of a body whose start was not written.
 const NODE_NUMBER: u16 = 1;
 
 impl Data {
-    pub(super) fn join(&mut self, node: &NewNode, now: Timestamp) -> Joined {
+    pub(super) fn join(&mut self, node: &NewNode, clock: Timestamp, now: Timestamp) -> Joined {
         for other in self.nodes.values_mut().filter(|other| other.incarnation != node.incarnation) {
-            "GONE".clone_into(&mut other.state);
+            let is_replaced = match node.replaces {
+                Replaces::Nobody => false,
+                Replaces::Own(past) => other.incarnation == past,
+                Replaces::Everyone => true,
+            };
+            if is_replaced {
+                other.state = NodeState::Gone;
+            }
         }
+        let number = self.nodes.get(&node.incarnation).map_or_else(|| self.free_node_number(), |known| known.number);
         let row = NodeRow {
             incarnation: node.incarnation,
-            number: NODE_NUMBER,
+            number,
             host: node.host.clone(),
             pid: node.pid,
             version: node.version.clone(),
-            state: "ACTIVE".to_owned(),
-            heartbeat_at: now,
+            state: NodeState::Active,
+            labels: node.labels.clone(),
+            handlers: node.handlers.clone(),
+            heartbeat_at: clock,
+            expires_at: clock,
         };
-        self.nodes.entry(node.incarnation).or_insert(row).heartbeat_at = now;
+        let row = self.nodes.entry(node.incarnation).or_insert(row);
+        (row.heartbeat_at, row.expires_at) = (clock, clock.plus_ms(node.lease_ms));
+        let taken_over = self.take_over_from_gone(now);
+        let newest_job = self.records.last_key_value().map(|(id, _)| *id);
+        Joined { node_number: number, newest_job, taken_over }
+    }
+
+    fn free_node_number(&self) -> u16 {
+        let taken: Vec<u16> =
+            self.nodes.values().filter(|node| node.state != NodeState::Gone).map(|node| node.number).collect();
+        rules::free_node_number(&taken)
+    }
+
+    pub(super) fn take_over(&mut self, clock: Timestamp, now: Timestamp) -> TakenOver {
+        let expired = |node: &&mut NodeRow| node.state != NodeState::Gone && node.expires_at < clock;
+        let mut nodes = Vec::new();
+        for node in self.nodes.values_mut().filter(expired) {
+            node.state = NodeState::Gone;
+            nodes.push(node.incarnation);
+        }
+        TakenOver { nodes, ..self.take_over_from_gone(now) }
+    }
+
+    fn take_over_from_gone(&mut self, now: Timestamp) -> TakenOver {
         let mut taken_over = TakenOver::default();
-        let others = |queued: &Queued| queued.owner.is_some_and(|owner| owner != node.incarnation);
-        let started = self.held(QueueState::Started, others);
-        let claimed = self.held(QueueState::Claimed, others);
+        let alive: Vec<Incarnation> =
+            self.nodes.values().filter(|node| node.state != NodeState::Gone).map(|node| node.incarnation).collect();
+        let of_gone = |queued: &Queued| queued.owner.is_some_and(|owner| !alive.contains(&owner));
+        let started = self.held(QueueState::Started, of_gone);
+        let claimed = self.held(QueueState::Claimed, of_gone);
         self.release(&claimed, |_| true);
         taken_over.released = claimed.len() as u64;
         for held in started {
@@ -37,18 +74,22 @@ impl Data {
                 Next::Again { .. } => taken_over.lost += 1,
             }
         }
-        let newest_job = self.records.last_key_value().map(|(id, _)| *id);
-        Joined { node_number: NODE_NUMBER, newest_job, taken_over }
+        taken_over
     }
 
-    pub(super) fn heartbeat(&mut self, incarnation: Incarnation, now: Timestamp) -> bool {
-        match self.nodes.get_mut(&incarnation).filter(|node| node.state != "GONE") {
-            None => false,
+    pub(super) fn heartbeat(&mut self, incarnation: Incarnation, lease_ms: i64, clock: Timestamp) -> NodeState {
+        match self.nodes.get_mut(&incarnation).filter(|node| node.state != NodeState::Gone) {
+            None => NodeState::Gone,
             Some(node) => {
-                node.heartbeat_at = now;
-                true
+                (node.heartbeat_at, node.expires_at) = (clock, clock.plus_ms(lease_ms));
+                node.state
             }
         }
+    }
+
+    pub(super) fn drain_node(&mut self, incarnation: Incarnation) -> bool {
+        let node = self.nodes.get_mut(&incarnation).filter(|node| node.state != NodeState::Gone);
+        node.map(|node| node.state = NodeState::Draining).is_some()
     }
 
     pub(super) fn leave(&mut self, incarnation: Incarnation, now: Timestamp) {
@@ -60,14 +101,14 @@ impl Data {
             self.end_orphan(held, NodeEnd::Leave, now);
         }
         if let Some(node) = self.nodes.get_mut(&incarnation) {
-            "GONE".clone_into(&mut node.state);
+            node.state = NodeState::Gone;
             node.heartbeat_at = now;
         }
     }
 
     fn held(&self, state: QueueState, of: impl Fn(&Queued) -> bool) -> Vec<Held> {
         let rows = self.queue.iter().filter(|(_, queued)| queued.state == state && of(queued));
-        rows.map(|(id, queued)| Held { id: *id, fence: queued.fence }).collect()
+        rows.filter_map(|(id, queued)| Some(Held { id: *id, fence: queued.fence, owner: queued.owner? })).collect()
     }
 
     fn release(&mut self, claimed: &[Held], is_suspect: impl Fn(&Queued) -> bool) {

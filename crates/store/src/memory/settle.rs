@@ -150,6 +150,7 @@ impl Data {
             task.disabled_reason = Some(rules::stopped_text(&task.code, settlement.held.id, ended));
             task.version += 1;
             self.alerts.push(Alert { kind: "TASK_STOPPED", job: Some(settlement.held.id) });
+            self.stopped += 1;
         }
     }
 }

@@ -7,7 +7,7 @@ use mainspring_model::{AttemptStatus, Code, Fence, Incarnation, Job, JobId, JobS
 use super::admin::EndByOthers;
 use super::{Data, Queued, Record};
 use crate::rules::{self, Meeting, Place};
-use crate::{NewJob, ReplacedJob, Submitted};
+use crate::{NewJob, PoolSettings, ReplacedJob, Submitted};
 
 impl Data {
     pub(super) fn submit(&mut self, owner: Incarnation, new: &NewJob) -> Submitted {
@@ -87,10 +87,11 @@ impl Data {
     pub(super) fn store_new(&mut self, owner: Incarnation, new: &NewJob, task: &Task) -> bool {
         let lane = rules::lane_of(Some(&task.definition), Place::of(new.serial), new.concurrency_key.as_deref());
         let live = if lane.is_some() { count(&self.live_of(&new.task)) } else { 0 };
-        // The starts of a pool with a rate are counted where jobs are claimed.
-        let is_rated = self.pools.get(&new.pool).is_some_and(|pool| pool.rate_limit.is_some());
+        // What such a pool holds, and its starts, are counted where jobs are claimed.
+        let has_limit = |pool: &PoolSettings| pool.rate_limit.is_some() || pool.cluster_concurrency.is_some();
+        let is_limited = self.pools.get(&new.pool).is_some_and(has_limit);
         let may_claim = rules::claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
-        let claimed = new.claim && may_claim && !is_rated;
+        let claimed = new.claim && may_claim && !is_limited;
         self.enqueue(new, lane, claimed.then_some(owner));
         let job = Job { fence: Fence(i64::from(claimed)), ..new_record(new) };
         self.records.insert(new.id, Record { job, unique: new.unique, result: None });
@@ -151,6 +152,7 @@ pub(super) fn new_record(new: &NewJob) -> Job {
         fires: new.fires,
         skip_reason: None,
         concurrency_key: new.concurrency_key.as_deref().map(str::to_owned),
+        shard: new.shard,
         payload: new.payload.clone(),
         result_summary: None,
         error_msg: None,

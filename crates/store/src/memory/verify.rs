@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mainspring_model::{AttemptStatus, Job, JobStatus, QueueState, TaskCode, Timestamp, Trigger, Unique, limits};
+use mainspring_model::{
+    AttemptStatus, Job, JobStatus, NodeState, QueueState, TaskCode, Timestamp, Trigger, Unique, limits,
+};
 
 use super::{Data, Queued};
 use crate::Violation;
@@ -40,10 +42,10 @@ impl Data {
         }
         for (id, queued) in &self.queue {
             let held = matches!(queued.state, QueueState::Claimed | QueueState::Started);
-            let active = |owner| self.nodes.get(&owner).is_some_and(|node| node.state == "ACTIVE");
+            let lives = |owner| self.nodes.get(&owner).is_some_and(|node| node.state != NodeState::Gone);
             let by_whom = queued.owner.map_or("nobody".to_owned(), |owner| format!("node {owner}"));
-            let holds = !held || queued.owner.is_some_and(active);
-            check(holds, "INV-24", format!("job {id} is held by {by_whom}, which is not active"));
+            let holds = !held || queued.owner.is_some_and(lives);
+            check(holds, "INV-24", format!("job {id} is held by {by_whom}, which is gone"));
         }
         for attempt in self.attempts.values().filter(|attempt| attempt.status == AttemptStatus::Running) {
             let queued = self.queue.get(&attempt.job);

@@ -32,6 +32,19 @@ pub enum Fired {
     Done(Vec<FireEnd>),
 }
 
+impl Fired {
+    pub fn replaced(&self) -> impl Iterator<Item = &ReplacedJob> {
+        let ends = match self {
+            Fired::Moved => &[],
+            Fired::Done(ends) => ends.as_slice(),
+        };
+        ends.iter().flat_map(|end| match end {
+            FireEnd::Stored { replaced, .. } => replaced.as_slice(),
+            FireEnd::Skipped(_) | FireEnd::Duplicate => &[],
+        })
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FireEnd {
     Stored {

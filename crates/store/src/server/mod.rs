@@ -40,6 +40,7 @@ use mainspring_model::{
     Attempt, AttemptId, Calendar, CalendarName, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition,
     Timestamp,
 };
+use tokio::sync::broadcast;
 
 use audit::By;
 use connections::{BEAT, Connections, WORK};
@@ -52,10 +53,10 @@ use transact::run;
 
 use crate::clock::{ClockSample, DatabaseClock};
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk, Page,
-    PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TaskChange, Trouble, Violation,
+    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
+    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
+    Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
+    StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 /// How long the statements of a migration may take: an index over a long history.
@@ -119,7 +120,7 @@ fn not_built<T>(verb: &'static str) -> Result<T> {
 #[async_trait]
 impl Store for ServerStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { kind: self.kind, place: self.place.clone(), durability: self.durability }
+        StoreInfo { kind: self.kind, place: self.place.clone(), durability: self.durability, is_shared: true }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -141,8 +142,24 @@ impl Store for ServerStore {
         not_built("join")
     }
 
-    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Result<bool> {
+    async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
         not_built("heartbeat")
+    }
+
+    async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
+        not_built("take_over")
+    }
+
+    async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {
+        not_built("drain_node")
+    }
+
+    async fn news(&self) -> Result<News> {
+        not_built("news")
+    }
+
+    fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
+        None
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use mainspring_model::{
-    BizId, Fence, JobId, JobStatus, PoolName, Priority, QueueState, TaskCode, Timestamp, Trigger, Unique,
+    BizId, Fence, Incarnation, JobId, JobStatus, PoolName, Priority, QueueState, TaskCode, Timestamp, Trigger, Unique,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
-use super::decode::{Columns, read_attachment};
+use super::decode::{Columns, read_attachment, shard};
 use super::fault::{Fault, Outcome};
 use super::lanes::{self, Admission, Gate};
-use super::rates::{self, Ring};
+use super::rates::{self, PoolLimits, Ring};
 use super::sql;
 use crate::rules::{CLAIM_ROUNDS_MAX, PRIORITIES, Window, split};
 use crate::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom};
@@ -28,17 +28,21 @@ pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Out
         gate: Gate::new(conn),
         jobs: Vec::new(),
     };
-    let mut rings = Vec::with_capacity(request.rooms.len());
+    let mut limits = Vec::with_capacity(request.rooms.len());
     for room in &request.rooms {
-        let ring = Ring::of_pool(conn, &room.pool)?;
-        taker.fill(room, ring.as_ref(), turn)?;
-        rings.push(ring);
+        let of_pool = PoolLimits::of(conn, &room.pool)?;
+        let left = of_pool.room(conn, room)?;
+        taker.fill(room, left, of_pool.ring.as_ref(), turn)?;
+        limits.push(of_pool);
     }
-    let mut claimed = Claimed { jobs: taker.jobs, next_due: Vec::with_capacity(rings.len()) };
+    let mut claimed = Claimed { jobs: taker.jobs, next_due: Vec::with_capacity(limits.len()) };
     let opening = rates::next_opening(conn)?;
-    for (room, ring) in request.rooms.iter().zip(rings) {
-        let mut next = [earliest_due(conn, &room.pool)?, opening].into_iter().flatten().min();
-        if let (Some(due), Some(ring)) = (next, ring) {
+    for (room, limits) in request.rooms.iter().zip(limits) {
+        let is_full = limits.room(conn, &PoolRoom { jobs_max: 1, ..room.clone() })? == 0;
+        // Whoever gives a place of a full pool back wakes the others.
+        let due = if is_full { None } else { earliest_due(conn, &room.pool, &request.excluded)? };
+        let mut next = [due, opening].into_iter().flatten().min();
+        if let (Some(due), Some(ring)) = (next, limits.ring) {
             // Not before its rate opens, so that nobody asks in vain.
             let opens = ring.opens(window)?.filter(|opens| *opens > request.now);
             next = Some(opens.map_or(due, |opens| due.max(opens)));
@@ -48,11 +52,16 @@ pub(super) fn claim(conn: &Connection, request: &ClaimRequest, turn: u64) -> Out
     Ok(claimed)
 }
 
-fn choose(conn: &Connection, pool: &PoolName, jobs_max: u32, until: Timestamp, turn: u64) -> Outcome<Vec<JobId>> {
-    let mut due = conn.prepare_cached(sql::QUEUE_DUE)?;
+fn choose(conn: &Connection, room: &PoolRoom, jobs_max: u32, request: &ClaimRequest, turn: u64) -> Outcome<Vec<JobId>> {
+    let (pool, until) = (room.pool.as_str(), request.due_until.as_ms());
+    let excluded = excluded_json(&request.excluded);
+    let mut due = conn.prepare_cached(if excluded.is_some() { sql::QUEUE_DUE_EXCEPT } else { sql::QUEUE_DUE })?;
     let mut waiting: [Vec<JobId>; PRIORITIES] = Default::default();
     for (ids, priority) in waiting.iter_mut().zip(Priority::ALL) {
-        let mut rows = due.query(params![pool.as_str(), priority.code(), until.as_ms(), jobs_max])?;
+        let mut rows = match &excluded {
+            None => due.query(params![pool, priority.code(), until, jobs_max])?,
+            Some(excluded) => due.query(params![pool, priority.code(), until, jobs_max, excluded])?,
+        };
         while let Some(row) = rows.next()? {
             ids.push(JobId(row.get(0)?));
         }
@@ -60,6 +69,12 @@ fn choose(conn: &Connection, pool: &PoolName, jobs_max: u32, until: Timestamp, t
     let counts = std::array::from_fn(|at| u32::try_from(waiting[at].len()).unwrap_or(u32::MAX));
     let taken = split(jobs_max, counts, turn);
     Ok(waiting.iter().zip(taken).flat_map(|(ids, taken)| ids.iter().take(taken as usize).copied()).collect())
+}
+
+/// `None`: nothing is excluded, and the statement need not look at tasks.
+fn excluded_json(tasks: &[TaskCode]) -> Option<String> {
+    let codes = || tasks.iter().map(TaskCode::as_str).collect::<serde_json::Value>();
+    (!tasks.is_empty()).then(|| codes().to_string())
 }
 
 /// Statements are looked up once per claim, not once per job.
@@ -84,11 +99,10 @@ enum Taken {
 
 impl Taker<'_, '_> {
     /// Chooses again as long as jobs had to be set aside: they must not hide those behind them.
-    fn fill(&mut self, room: &PoolRoom, ring: Option<&Ring<'_>>, turn: u64) -> Outcome<()> {
-        let mut left = room.jobs_max;
+    fn fill(&mut self, room: &PoolRoom, mut left: u32, ring: Option<&Ring<'_>>, turn: u64) -> Outcome<()> {
         for _ in 0..CLAIM_ROUNDS_MAX {
             let mut is_any_set_aside = false;
-            for id in choose(self.conn, &room.pool, left, self.request.due_until, turn)? {
+            for id in choose(self.conn, room, left, self.request, turn)? {
                 match self.take(id, ring) {
                     Ok(Taken::Claimed(claim)) => {
                         self.jobs.push(claim);
@@ -114,7 +128,7 @@ impl Taker<'_, '_> {
     fn take(&mut self, id: JobId, ring: Option<&Ring<'_>>) -> Outcome<Taken> {
         let mut rows = self.read.query([id.0])?;
         let row = rows.next()?.ok_or_else(|| Fault::Row("it has no record".to_owned()))?;
-        let (mut claim, attachment) = decode(id, row)?;
+        let (mut claim, attachment) = decode(id, self.request.owner, row)?;
         let opens = ring.map(|ring| ring.opens(self.window)).transpose()?.flatten();
         let Some(mut start) = self.window.start(claim.due, opens) else { return Ok(Taken::PoolClosed) };
         if let Some(lane) = &claim.lane {
@@ -156,7 +170,7 @@ impl Taker<'_, '_> {
     }
 }
 
-fn decode(id: JobId, row: &Row<'_>) -> Outcome<(Claim, Option<i64>)> {
+fn decode(id: JobId, owner: Incarnation, row: &Row<'_>) -> Outcome<(Claim, Option<i64>)> {
     let mut c = Columns::of(row);
     let fence = Fence(c.take()?).next();
     let due = c.time()?;
@@ -174,6 +188,7 @@ fn decode(id: JobId, row: &Row<'_>) -> Outcome<(Claim, Option<i64>)> {
     let claim = Claim {
         id,
         fence,
+        owner,
         task,
         pool,
         priority,
@@ -190,18 +205,25 @@ fn decode(id: JobId, row: &Row<'_>) -> Outcome<(Claim, Option<i64>)> {
         trigger: c.coded("trigger", Trigger::from_code)?,
         fire_time: c.opt_time()?,
         create_time: c.time()?,
+        shard: None,
         lane: None,
     };
     // A status of a newer version: this one does not know what running the job would mean.
     c.coded("status", JobStatus::from_code)?;
-    Ok((Claim { lane: lanes::decode(&mut c)?, ..claim }, attachment))
+    let lane = lanes::decode(&mut c)?;
+    Ok((Claim { lane, shard: shard(&mut c)?, ..claim }, attachment))
 }
 
-pub(super) fn earliest_due(conn: &Connection, pool: &PoolName) -> Outcome<Option<Timestamp>> {
-    let mut next = conn.prepare_cached(sql::QUEUE_NEXT_DUE)?;
+pub(super) fn earliest_due(conn: &Connection, pool: &PoolName, excluded: &[TaskCode]) -> Outcome<Option<Timestamp>> {
+    let (pool, excluded) = (pool.as_str(), excluded_json(excluded));
+    let statement = if excluded.is_some() { sql::QUEUE_NEXT_DUE_EXCEPT } else { sql::QUEUE_NEXT_DUE };
+    let mut next = conn.prepare_cached(statement)?;
     let mut earliest: Option<i64> = None;
     for priority in Priority::ALL {
-        let due = next.query_row(params![pool.as_str(), priority.code()], |row| row.get(0)).optional()?;
+        let due = match &excluded {
+            None => next.query_row(params![pool, priority.code()], |row| row.get(0)).optional()?,
+            Some(excluded) => next.query_row(params![pool, priority.code(), excluded], |row| row.get(0)).optional()?,
+        };
         earliest = [earliest, due].into_iter().flatten().min();
     }
     Ok(earliest.map(Timestamp::from_ms))
@@ -214,7 +236,7 @@ pub(super) fn give_back(conn: &Connection, held: &[Held], how: GiveBack) -> Outc
     };
     let mut give_back = conn.prepare_cached(sql::QUEUE_GIVE_BACK)?;
     for held in held {
-        let mut rows = give_back.query([held.id.0, held.fence.0, state.code()])?;
+        let mut rows = give_back.query([held.id.0, held.fence.0, state.code(), held.owner.0])?;
         let lane = rows.next()?.map(lanes::decode_of_task).transpose()?.flatten();
         drop(rows);
         if let Some((task, lane)) = lane {

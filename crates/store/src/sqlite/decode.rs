@@ -6,7 +6,7 @@ use mainspring_model::job::{Fires, Lane, QueueEntry, QueueState, SkipReason};
 use mainspring_model::task::{Task, TaskDefinition};
 use mainspring_model::{
     Attempt, AttemptStatus, BizId, CalendarName, Every, Fence, HandlerName, Incarnation, Job, JobId, JobStatus,
-    PoolName, Priority, RetryRule, Span, TaskCode, Timestamp, Trigger, Unique,
+    PoolName, Priority, RetryRule, Shard, Span, TaskCode, Timestamp, Trigger, Unique,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -31,6 +31,12 @@ pub(super) fn time(ms: i64) -> Timestamp {
 /// Counts are never negative in a sound row.
 pub(super) fn count(number: i64) -> Outcome<u32> {
     u32::try_from(number).map_err(|_| Fault::Row(format!("{number} is not a count")))
+}
+
+/// The columns `shard_index` and `shard_total`.
+pub(super) fn shard(c: &mut Columns<'_, '_>) -> Outcome<Option<Shard>> {
+    let (index, total) = (c.take::<Option<i64>>()?, c.take::<Option<i64>>()?);
+    index.zip(total).map(|(index, total)| Ok(Shard { index: count(index)?, total: count(total)? })).transpose()
 }
 
 /// Reads the columns of a row in order.
@@ -85,6 +91,11 @@ impl<'r, 's> Columns<'r, 's> {
         word(what, self.text()?)
     }
 
+    /// A list that is kept as JSON.
+    pub(super) fn words(&mut self, what: &str) -> Outcome<Vec<String>> {
+        serde_json::from_str(self.text()?).map_err(|error| Fault::Row(format!("{what}: {error}")))
+    }
+
     pub(super) fn opt_word<T: std::str::FromStr>(&mut self, what: &str) -> Outcome<Option<T>> {
         self.opt_text()?.map(|text| word(what, text)).transpose()
     }
@@ -126,6 +137,7 @@ impl JobRow {
             fires: c.opt_time()?.map(Fires::one),
             skip_reason: None,
             concurrency_key: None,
+            shard: None,
             result_summary: c.take()?,
             error_msg: c.take()?,
             create_time: c.time()?,
@@ -154,7 +166,8 @@ impl JobRow {
         let skip_reason = c.take::<Option<i64>>()?;
         let skip_reason = skip_reason.map(|code| coded("skip reason", code, SkipReason::from_code)).transpose()?;
         let job = Job { payload, fires, skip_reason, concurrency_key: c.take()?, ..job };
-        Ok(JobRow { job, unique, payload_ref, lane: lanes::decode(&mut c)? })
+        let lane = lanes::decode(&mut c)?;
+        Ok(JobRow { job: Job { shard: shard(&mut c)?, ..job }, unique, payload_ref, lane })
     }
 }
 
@@ -229,8 +242,10 @@ pub(super) fn task(row: &Row<'_>) -> Outcome<Task> {
         start_deadline_seconds: c.take()?,
         on_lost: c.word("on lost")?,
         owner: c.take()?,
-        tags: serde_json::from_str(c.text()?).map_err(|error| Fault::Row(format!("tags: {error}")))?,
+        tags: c.words("tags")?,
         description: c.take()?,
+        node_labels: c.words("node labels")?,
+        broadcast: c.take()?,
     };
     Ok(Task {
         id: c.take()?,

@@ -17,6 +17,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { number: 1, sql: include_str!("migrations/0001_init.sql") },
     Migration { number: 2, sql: include_str!("migrations/0002_schedules.sql") },
+    Migration { number: 3, sql: include_str!("migrations/0003_nodes.sql") },
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migration (

@@ -48,6 +48,7 @@ use mainspring_model::{
     Timestamp,
 };
 use rusqlite::{Connection, params};
+use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
 use command::{Call, Command, transact};
@@ -56,10 +57,10 @@ use open::open_connection;
 use tasks::By;
 
 use crate::{
-    ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk, Page,
-    PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TaskChange, Trouble, Violation,
+    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
+    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
+    Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
+    StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 #[derive(Debug)]
@@ -160,7 +161,7 @@ impl Store for SqliteStore {
             Runner::Threads(_) => Durability::Full,
             Runner::Inline(_) => Durability::Relaxed,
         };
-        StoreInfo { kind: "sqlite", place: self.place.clone(), durability }
+        StoreInfo { kind: "sqlite", place: self.place.clone(), durability, is_shared: false }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -181,11 +182,32 @@ impl Store for SqliteStore {
     }
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
-        self.write("join", move |conn| nodes::join(conn, &node, now)).await
+        let clock = self.clock.now();
+        self.write("join", move |conn| nodes::join(conn, &node, clock, now)).await
     }
 
-    async fn heartbeat(&self, incarnation: Incarnation, now: Timestamp) -> Result<bool> {
-        self.write("heartbeat", move |conn| nodes::heartbeat(conn, incarnation, now)).await
+    async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
+        let clock = self.clock.now();
+        let state = self.write("heartbeat", move |conn| nodes::heartbeat(conn, incarnation, lease_ms, clock)).await?;
+        Ok(Beat { state, news: News::default() })
+    }
+
+    async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
+        let clock = self.clock.now();
+        self.write("take_over", move |conn| nodes::take_over(conn, clock, now)).await
+    }
+
+    async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {
+        let by = By { who: by, now };
+        self.write("drain_node", move |conn| nodes::drain(conn, incarnation, &by)).await
+    }
+
+    async fn news(&self) -> Result<News> {
+        Ok(News::default()) // nobody else can change anything
+    }
+
+    fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
+        None
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {

@@ -1,36 +1,74 @@
 //! Nodes: joining (and taking over what dead ones held), the heartbeat, leaving.
 //!
-//! One process owns an embedded database, so every other incarnation is dead when this one joins. A database that
-//! nodes share would first mark those GONE whose lease has expired; the take-over itself reads only that mark.
+//! Nodes are first marked GONE: all others by the owner of the file, or those whose lease has run out. The take-over
+//! itself reads only that mark.
 
 use mainspring_model::decide::Next;
 use mainspring_model::job::Lane;
-use mainspring_model::{BizId, Fence, Incarnation, JobId, RetryRule, TaskCode, Timestamp, Trigger, Unique};
+use mainspring_model::{BizId, Fence, Incarnation, JobId, NodeState, RetryRule, TaskCode, Timestamp, Trigger, Unique};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::decode::{Columns, readable};
 use super::fault::{Fault, Outcome};
-use super::settle::settle;
+use super::settle::{settle, write_audit};
+use super::tasks::By;
 use super::{lanes, sql};
-use crate::rules::{NodeEnd, Orphan, facts};
-use crate::{Held, Joined, NewNode, NodeRow, TakenOver};
+use crate::rules::{NodeEnd, Orphan, facts, free_node_number};
+use crate::{Held, Joined, NewNode, NodeRow, Replaces, TakenOver};
 
-/// One process, one node.
+/// Of a body whose start was not written.
 const NODE_NUMBER: u16 = 1;
-/// For people: who looks at the table sees whether the process lives.
-const LEASE_MS: i64 = 15_000;
 
-pub(super) fn join(conn: &Connection, node: &NewNode, now: Timestamp) -> Outcome<Joined> {
-    conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute([node.incarnation.0])?;
+pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Timestamp) -> Outcome<Joined> {
+    let others = match node.replaces {
+        Replaces::Nobody => None,
+        Replaces::Own(past) => Some(Some(past.0)),
+        Replaces::Everyone => Some(None),
+    };
+    if let Some(others) = others {
+        conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute(params![node.incarnation.0, others])?;
+    }
+    let number = number_of(conn, node.incarnation)?;
+    let words = |words: &[String]| serde_json::Value::from(words.to_vec()).to_string();
     conn.prepare_cached(sql::NODE_JOIN)?.execute(params![
         node.incarnation.0,
-        NODE_NUMBER,
+        number,
         node.host,
         node.pid,
         node.version,
-        now.as_ms(),
-        now.plus_ms(LEASE_MS).as_ms(),
+        clock.as_ms(),
+        clock.plus_ms(node.lease_ms).as_ms(),
+        words(&node.labels),
+        words(&node.handlers),
     ])?;
+    let taken_over = take_over_from_gone(conn, now)?;
+    let newest: Option<i64> = conn.prepare_cached(sql::JOB_NEWEST)?.query_row([], |row| row.get(0))?;
+    Ok(Joined { node_number: number, newest_job: newest.map(JobId), taken_over })
+}
+
+/// Its own when it is a node already.
+fn number_of(conn: &Connection, incarnation: Incarnation) -> Outcome<u16> {
+    let mut taken = Vec::new();
+    let mut statement = conn.prepare_cached(sql::NODE_NUMBERS)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (number, of) = (row.get(0)?, Incarnation(row.get(1)?));
+        if of == incarnation {
+            return Ok(number);
+        }
+        taken.push(number);
+    }
+    Ok(free_node_number(&taken))
+}
+
+pub(super) fn take_over(conn: &Connection, clock: Timestamp, now: Timestamp) -> Outcome<TakenOver> {
+    let mut expire = conn.prepare_cached(sql::NODE_EXPIRE)?;
+    let nodes = expire.query_map([clock.as_ms()], |row| row.get(0).map(Incarnation))?;
+    let nodes = nodes.collect::<rusqlite::Result<_>>()?;
+    Ok(TakenOver { nodes, ..take_over_from_gone(conn, now)? })
+}
+
+fn take_over_from_gone(conn: &Connection, now: Timestamp) -> Outcome<TakenOver> {
     let started = held_by(&mut conn.prepare_cached(sql::QUEUE_STARTED_ORPHANS)?, [])?;
     let left_lanes = lanes_of(&mut conn.prepare_cached(sql::QUEUE_ORPHAN_LANES)?, [])?;
     let released = conn.prepare_cached(sql::QUEUE_RELEASE_ORPHANS)?.execute([])? as u64;
@@ -42,13 +80,27 @@ pub(super) fn join(conn: &Connection, node: &NewNode, now: Timestamp) -> Outcome
             Next::Again { .. } => taken_over.lost += 1,
         }
     }
-    let newest: Option<i64> = conn.prepare_cached(sql::JOB_NEWEST)?.query_row([], |row| row.get(0))?;
-    Ok(Joined { node_number: NODE_NUMBER, newest_job: newest.map(JobId), taken_over })
+    Ok(taken_over)
 }
 
-pub(super) fn heartbeat(conn: &Connection, incarnation: Incarnation, now: Timestamp) -> Outcome<bool> {
-    let row = [incarnation.0, now.as_ms(), now.plus_ms(LEASE_MS).as_ms()];
-    Ok(conn.prepare_cached(sql::NODE_HEARTBEAT)?.execute(row)? == 1)
+pub(super) fn heartbeat(
+    conn: &Connection,
+    incarnation: Incarnation,
+    lease_ms: i64,
+    clock: Timestamp,
+) -> Outcome<NodeState> {
+    let row = [incarnation.0, clock.as_ms(), clock.plus_ms(lease_ms).as_ms()];
+    let mut renew = conn.prepare_cached(sql::NODE_HEARTBEAT)?;
+    let mut rows = renew.query(row)?;
+    rows.next()?.map_or(Ok(NodeState::Gone), |row| Columns::of(row).word("node state"))
+}
+
+pub(super) fn drain(conn: &Connection, incarnation: Incarnation, by: &By) -> Outcome<bool> {
+    let is_known = conn.prepare_cached(sql::NODE_DRAIN)?.execute([incarnation.0])? == 1;
+    if is_known {
+        write_audit(conn, by.now, &by.who, "drain", &format!("node:{incarnation}"), "")?;
+    }
+    Ok(is_known)
 }
 
 pub(super) fn leave(conn: &Connection, incarnation: Incarnation, now: Timestamp) -> Outcome<()> {
@@ -66,7 +118,9 @@ pub(super) fn held(conn: &Connection, owner: Incarnation) -> Outcome<Vec<Held>> 
 }
 
 fn held_by(statement: &mut CachedStatement<'_>, params: impl rusqlite::Params) -> Outcome<Vec<Held>> {
-    let rows = statement.query_map(params, |row| Ok(Held { id: JobId(row.get(0)?), fence: Fence(row.get(1)?) }))?;
+    let rows = statement.query_map(params, |row| {
+        Ok(Held { id: JobId(row.get(0)?), fence: Fence(row.get(1)?), owner: Incarnation(row.get(2)?) })
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -137,8 +191,11 @@ pub(super) fn nodes(conn: &Connection) -> Outcome<Vec<NodeRow>> {
             host: c.take()?,
             pid: c.take()?,
             version: c.take()?,
-            state: c.take()?,
+            state: c.word("node state")?,
+            labels: c.words("labels")?,
+            handlers: c.words("handlers")?,
             heartbeat_at: c.time()?,
+            expires_at: c.time()?,
         })
     })
 }

@@ -42,7 +42,7 @@ pub(super) fn backlog(conn: &Connection, cap: u32) -> Outcome<Vec<PoolBacklog>> 
     while let Some(name) = next_pool.query_row([&pool_before], |row| row.get::<_, String>(0)).optional()? {
         let jobs = conn.prepare_cached(sql::QUEUE_COUNT)?.query_row(params![name, cap], |row| row.get(0))?;
         let pool = PoolName::stored(&name);
-        let oldest_due = earliest_due(conn, &pool)?;
+        let oldest_due = earliest_due(conn, &pool, &[])?;
         backlog.push(PoolBacklog { pool, state: QueueState::Queued, jobs: capped(jobs, cap), oldest_due });
         pool_before = name;
     }

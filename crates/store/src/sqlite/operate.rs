@@ -14,7 +14,7 @@ use super::{jobs, sql};
 use crate::rules::{
     Change, Place, alert_text, attempt_after, judge, lane_code, lane_of, operation_message, replaced_text,
 };
-use crate::{Expiry, Held, Operate, Operated, ReplacedJob};
+use crate::{Expiry, Operate, Operated, ReplacedJob};
 
 pub(super) fn operate(conn: &Connection, operate: &Operate) -> Outcome<Operated> {
     let Some(row) = read_job(conn, operate.id)? else { return Ok(Operated::Missing) };
@@ -105,12 +105,11 @@ fn end(conn: &Connection, row: &JobRow, ending: &Ending<'_>) -> Outcome<()> {
     let record = params![job.id.0, ending.status.code(), job.fence.next().0, now, ending.message];
     conn.prepare_cached(sql::JOB_END_BY_PERSON)?.execute(record)?;
     end_attempt(conn, job, ending)?;
-    let held = Held { id: job.id, fence: job.fence };
     let live_key: Option<&BizId> = job.biz_id.as_ref().filter(|_| row.unique == Unique::Live);
-    free_key(conn, held, &job.task, live_key)?;
+    free_key(conn, job.id, &job.task, live_key)?;
     if ending.status == JobStatus::Failed {
         let text = alert_text(DeadCause::MarkedFailed.as_str(), Some(ending.message));
-        write_death(conn, held, &job.task, DeadCause::MarkedFailed, &text, ending.now)?;
+        write_death(conn, job.id, &job.task, DeadCause::MarkedFailed, &text, ending.now)?;
     }
     if let Some(lane) = &row.lane {
         lanes::go_on(conn, &job.task, lane)?;

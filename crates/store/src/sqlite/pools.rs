@@ -21,6 +21,7 @@ pub(super) fn pools(conn: &Connection) -> Outcome<Vec<PoolSettings>> {
             paused: c.take()?,
             when_full: when_full_of(c.text()?)?,
             rate_limit: c.opt_word("rate")?,
+            cluster_concurrency: c.take()?,
         })
     })
 }
@@ -33,13 +34,15 @@ pub(super) fn put(conn: &Connection, pool: &PoolSettings, by: &By) -> Outcome<()
         pool.paused,
         when_full_word(pool.when_full),
         pool.rate_limit.map(|limit| limit.to_string()),
+        pool.cluster_concurrency,
     ])?;
     let detail = format!(
-        "concurrency {}, queue {}, {}{}{}",
+        "concurrency {}, queue {}, {}{}{}{}",
         pool.concurrency,
         pool.queue_capacity,
         when_full_word(pool.when_full),
         pool.rate_limit.map(|limit| format!(", at most {limit}")).unwrap_or_default(),
+        pool.cluster_concurrency.map(|jobs| format!(", on all nodes {jobs}")).unwrap_or_default(),
         if pool.paused { ", paused" } else { "" }
     );
     write_audit(conn, by.now, &by.who, "set", &format!("pool:{}", pool.name), &detail)

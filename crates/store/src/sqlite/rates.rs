@@ -11,6 +11,7 @@ use super::decode::time;
 use super::fault::{Fault, Outcome};
 use super::lanes::Tasks;
 use super::sql;
+use crate::PoolRoom;
 use crate::rules::{RINGS_OPENED_MAX, Window, opening, opens_at, pool_scope, slot, slot_after, task_scope};
 
 #[derive(Debug)]
@@ -21,21 +22,44 @@ pub(super) struct Ring<'c> {
     limit: RateLimit,
 }
 
+/// The limits of a pool that hold in all nodes together.
+#[derive(Debug, Default)]
+pub(super) struct PoolLimits<'c> {
+    pub(super) ring: Option<Ring<'c>>,
+    pub(super) held_max: Option<u32>,
+}
+
+impl<'c> PoolLimits<'c> {
+    /// A rate that cannot be read is shown in the log and stops nobody.
+    pub(super) fn of(conn: &'c Connection, pool: &PoolName) -> Outcome<PoolLimits<'c>> {
+        let row: Option<(Option<String>, Option<u32>)> = conn
+            .prepare_cached(sql::POOL_LIMITS)?
+            .query_row([pool.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((rate, held_max)) = row else { return Ok(PoolLimits::default()) };
+        let limit: Option<RateLimit> = rate.and_then(|text| match text.parse() {
+            Ok(limit) => Some(limit),
+            Err(_) => {
+                tracing::error!(%pool, rate = text, "the rate of a pool cannot be read");
+                None
+            }
+        });
+        let ring = limit.map(|limit| Ring { conn, scope: pool_scope(pool), key: String::new(), limit });
+        Ok(PoolLimits { ring, held_max })
+    }
+
+    /// Of the room that a node has for the pool, what all nodes together leave it.
+    pub(super) fn room(&self, conn: &Connection, room: &PoolRoom) -> Outcome<u32> {
+        let Some(max) = self.held_max else { return Ok(room.jobs_max) };
+        let row = params![room.pool.as_str(), max];
+        let held: u32 = conn.prepare_cached(sql::QUEUE_HELD_IN_POOL)?.query_row(row, |row| row.get(0))?;
+        Ok(room.jobs_max.min(max.saturating_sub(held)))
+    }
+}
+
 impl<'c> Ring<'c> {
     pub(super) fn of_task(conn: &'c Connection, code: &TaskCode, key: &str, limit: RateLimit) -> Ring<'c> {
         Ring { conn, scope: task_scope(code), key: key.to_owned(), limit }
-    }
-
-    /// `None` for a pool without a rate, and for one whose rate cannot be read: it is shown in the log and stops nobody.
-    pub(super) fn of_pool(conn: &'c Connection, pool: &PoolName) -> Outcome<Option<Ring<'c>>> {
-        let text: Option<Option<String>> =
-            conn.prepare_cached(sql::POOL_RATE)?.query_row([pool.as_str()], |row| row.get(0)).optional()?;
-        let Some(text) = text.flatten() else { return Ok(None) };
-        let Ok(limit) = text.parse() else {
-            tracing::error!(%pool, rate = text, "the rate of a pool cannot be read");
-            return Ok(None);
-        };
-        Ok(Some(Ring { conn, scope: pool_scope(pool), key: String::new(), limit }))
     }
 
     /// When the next start may be. `None`: at any time.

@@ -2,7 +2,7 @@
 
 use mainspring_model::decide::{Budget, Next};
 use mainspring_model::job::{DeadCause, Lane, SkipReason};
-use mainspring_model::{AttemptStatus, BizId, JobStatus, TaskCode, Timestamp};
+use mainspring_model::{AttemptStatus, BizId, JobId, JobStatus, TaskCode, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::command::answer_each;
@@ -55,11 +55,11 @@ struct Kept {
 
 impl Batch<'_> {
     fn settle(&mut self, settlement: &Settlement) -> Outcome<Settled> {
-        let Held { id, fence } = settlement.held;
+        let Held { id, fence, owner } = settlement.held;
         let lane = self.lane(settlement)?;
         let touched = match settlement.decision.next {
-            Next::Final { .. } => self.queue_end.execute([id.0, fence.0])?,
-            Next::Again { due, .. } => self.queue_again.execute([id.0, fence.0, due.as_ms()])?,
+            Next::Final { .. } => self.queue_end.execute([id.0, fence.0, owner.0])?,
+            Next::Again { due, .. } => self.queue_again.execute([id.0, fence.0, due.as_ms(), owner.0])?,
         };
         if touched == 0 {
             return self.late(settlement);
@@ -73,7 +73,7 @@ impl Batch<'_> {
             }
             if let Some(cause) = dead {
                 let text = alert_text(cause.as_str(), settlement.decision.error.as_deref());
-                write_death(self.conn, settlement.held, &settlement.task, cause, &text, self.now)?;
+                write_death(self.conn, settlement.held.id, &settlement.task, cause, &text, self.now)?;
             }
             if stop_task {
                 stop(self.conn, settlement, status, self.now)?;
@@ -166,7 +166,7 @@ impl Batch<'_> {
 
     /// The fence is gone. An attempt that somebody else ended keeps its end; any other is kept as DISCARDED.
     fn late(&mut self, settlement: &Settlement) -> Outcome<Settled> {
-        let Held { id, fence } = settlement.held;
+        let Held { id, fence, .. } = settlement.held;
         let row = self
             .conn
             .prepare_cached(sql::ATTEMPT_ENDED)?
@@ -202,15 +202,15 @@ impl Batch<'_> {
 /// The job waits for a person, and people are told: with the outcome or not at all.
 pub(super) fn write_death(
     conn: &Connection,
-    held: Held,
+    id: JobId,
     task: &TaskCode,
     cause: DeadCause,
     text: &str,
     now: Timestamp,
 ) -> Outcome<()> {
-    let row = params![held.id.0, task.as_str(), cause.code(), now.as_ms()];
+    let row = params![id.0, task.as_str(), cause.code(), now.as_ms()];
     conn.prepare_cached(sql::DEAD_INSERT)?.execute(row)?;
-    let row = params!["JOB_FAILED", held.id.0, task.as_str(), text, now.as_ms()];
+    let row = params!["JOB_FAILED", id.0, task.as_str(), text, now.as_ms()];
     conn.prepare_cached(sql::ALERT_INSERT)?.execute(row)?;
     Ok(())
 }
@@ -240,9 +240,9 @@ pub(super) fn write_audit(
 }
 
 /// Frees the key of a job that ended otherwise than by settlement.
-pub(super) fn free_key(conn: &Connection, held: Held, task: &TaskCode, biz_id: Option<&BizId>) -> Outcome<()> {
+pub(super) fn free_key(conn: &Connection, id: JobId, task: &TaskCode, biz_id: Option<&BizId>) -> Outcome<()> {
     if let Some(biz_id) = biz_id {
-        let row = params![biz_id.as_str(), task.as_str(), held.id.0];
+        let row = params![biz_id.as_str(), task.as_str(), id.0];
         conn.prepare_cached(sql::KEY_FREE)?.execute(row)?;
     }
     Ok(())

@@ -14,8 +14,8 @@ pub(super) fn mark_started(conn: &Connection, started: &[Started]) -> Outcome<Ve
     let mut attempt = conn.prepare_cached(sql::ATTEMPT_START)?;
     let mut answers = Vec::with_capacity(started.len());
     for start in started {
-        let Held { id, fence } = start.held;
-        let held = queue.execute([id.0, fence.0])? == 1;
+        let Held { id, fence, owner } = start.held;
+        let held = queue.execute([id.0, fence.0, owner.0])? == 1;
         if held {
             let start_ms = start.start_time.as_ms();
             job.execute(params![id.0, start_ms, fence.0, start.attempt])?;
@@ -29,8 +29,15 @@ pub(super) fn mark_started(conn: &Connection, started: &[Started]) -> Outcome<Ve
 pub(super) fn append_output(conn: &Connection, chunks: &[OutputChunk]) -> Outcome<()> {
     let mut insert = conn.prepare_cached(sql::OUTPUT_INSERT)?;
     for chunk in chunks {
-        let Held { id, fence } = chunk.held;
-        insert.execute(params![id.0, fence.0, chunk.seq, chunk.time.as_ms(), stream_code(chunk.stream), chunk.text])?;
+        let AttemptId { job, fence } = chunk.attempt;
+        insert.execute(params![
+            job.0,
+            fence.0,
+            chunk.seq,
+            chunk.time.as_ms(),
+            stream_code(chunk.stream),
+            chunk.text
+        ])?;
     }
     Ok(())
 }
@@ -42,7 +49,7 @@ pub(super) fn output(conn: &Connection, id: AttemptId, after: Option<u32>, limit
     let mut chunks = Vec::new();
     while let Some(row) = rows.next()? {
         chunks.push(OutputChunk {
-            held: Held { id: id.job, fence: id.fence },
+            attempt: id,
             seq: row.get(0)?,
             time: Timestamp::from_ms(row.get(1)?),
             stream: coded("stream", row.get(2)?, stream_of)?,

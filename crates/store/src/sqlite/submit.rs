@@ -14,7 +14,7 @@ use super::command::answer_each;
 use super::decode::{Columns, coded, read_attachment, time};
 use super::fault::{Fault, Outcome};
 use super::lanes::{self, Tasks, key_of};
-use super::rates::Ring;
+use super::rates::PoolLimits;
 use super::{operate, sql};
 use crate::rules::{
     Meeting, Place, claims_at_insert, lane_code, lane_of, meet, refused_running, refused_task, refused_unreadable,
@@ -45,8 +45,8 @@ pub(super) struct Batch<'c> {
     fired_insert: Option<CachedStatement<'c>>,
     lane_insert: Option<CachedStatement<'c>>,
     tasks: Tasks<'c>,
-    /// Pools that were looked at, and whether they have a rate.
-    rated: BTreeMap<PoolName, bool>,
+    /// Pools that were looked at, and whether they have a limit that holds in all nodes together.
+    limited: BTreeMap<PoolName, bool>,
 }
 
 /// What became of a job that met the live ones of its task.
@@ -81,7 +81,7 @@ impl<'c> Batch<'c> {
             fired_insert: None,
             lane_insert: None,
             tasks: Tasks::new(conn),
-            rated: BTreeMap::new(),
+            limited: BTreeMap::new(),
         })
     }
 
@@ -162,19 +162,20 @@ impl<'c> Batch<'c> {
             }
         }
         let may_claim = claims_at_insert(lane.as_ref(), task.definition.rate_limit, live);
-        let claimed = job.claim && may_claim && !self.is_rated(&job.pool)?;
+        let claimed = job.claim && may_claim && !self.is_limited(&job.pool)?;
         let claimed = self.store(job, lane.as_ref(), claimed)?;
         Ok(Joining::Stored { claimed, replaced })
     }
 
-    /// The starts of a pool with a rate are counted where jobs are claimed.
-    fn is_rated(&mut self, pool: &PoolName) -> Outcome<bool> {
-        if let Some(is_rated) = self.rated.get(pool) {
-            return Ok(*is_rated);
+    /// What such a pool holds, and its starts, are counted where jobs are claimed.
+    fn is_limited(&mut self, pool: &PoolName) -> Outcome<bool> {
+        if let Some(is_limited) = self.limited.get(pool) {
+            return Ok(*is_limited);
         }
-        let is_rated = Ring::of_pool(self.conn, pool)?.is_some();
-        self.rated.insert(pool.clone(), is_rated);
-        Ok(is_rated)
+        let limits = PoolLimits::of(self.conn, pool)?;
+        let is_limited = limits.ring.is_some() || limits.held_max.is_some();
+        self.limited.insert(pool.clone(), is_limited);
+        Ok(is_limited)
     }
 
     /// Is it this node's now?
@@ -254,24 +255,22 @@ impl<'c> Batch<'c> {
             (job.pool.as_str(), job.trigger.code(), job.priority.code(), job.unique.code());
         let (due, made) = (job.execute_time.as_ms(), job.create_time.as_ms());
         let rows = match beginning {
-            Beginning::Queued { claimed } if job.fires.is_none() && job.concurrency_key.is_none() => {
-                self.job_insert.execute(params![
-                    job.id.0,
-                    job.task.as_str(),
-                    pool,
-                    trigger,
-                    priority,
-                    unique,
-                    biz_id,
-                    job.max_retry,
-                    i64::from(claimed),
-                    due,
-                    job.timeout_ms,
-                    attachment,
-                    made,
-                    inline,
-                ])?
-            }
+            Beginning::Queued { claimed } if is_plain(job) => self.job_insert.execute(params![
+                job.id.0,
+                job.task.as_str(),
+                pool,
+                trigger,
+                priority,
+                unique,
+                biz_id,
+                job.max_retry,
+                i64::from(claimed),
+                due,
+                job.timeout_ms,
+                attachment,
+                made,
+                inline,
+            ])?,
             beginning => {
                 let (status, fence, skip) = match beginning {
                     Beginning::Queued { claimed } => (JobStatus::Pending, i64::from(claimed), None),
@@ -301,6 +300,8 @@ impl<'c> Batch<'c> {
                     skip.map(|(reason, _)| reason.code()),
                     skip.map(|_| made),
                     skip.map(|(_, words)| words),
+                    job.shard.map(|shard| shard.index),
+                    job.shard.map(|shard| shard.total),
                 ])?
             }
         };
@@ -334,6 +335,11 @@ impl<'c> Batch<'c> {
         }
         Ok(())
     }
+}
+
+/// Most are: their statement has the fewest columns.
+fn is_plain(job: &NewJob) -> bool {
+    job.fires.is_none() && job.concurrency_key.is_none() && job.shard.is_none()
 }
 
 fn prepared<'s, 'c>(

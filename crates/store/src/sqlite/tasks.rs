@@ -147,7 +147,7 @@ fn opt_time(time: Option<Timestamp>) -> Value {
 }
 
 /// The columns that a person decides, in the order of the statements.
-fn columns(definition: &TaskDefinition) -> [Value; 30] {
+fn columns(definition: &TaskDefinition) -> [Value; 32] {
     let text = |text: &str| Value::Text(text.to_owned());
     let opt_text = |text: Option<&str>| text.map_or(Value::Null, |text| Value::Text(text.to_owned()));
     let number = |number: u32| Value::Integer(number.into());
@@ -183,5 +183,7 @@ fn columns(definition: &TaskDefinition) -> [Value; 30] {
         opt_text(definition.owner.as_deref()),
         Value::Text(serde_json::Value::from(definition.tags.clone()).to_string()),
         opt_text(definition.description.as_deref()),
+        Value::Text(serde_json::Value::from(definition.node_labels.clone()).to_string()),
+        Value::Integer(definition.broadcast.into()),
     ]
 }

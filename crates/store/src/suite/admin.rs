@@ -143,6 +143,7 @@ pub async fn pools_are_kept(world: &World) {
         paused: concurrency == 2,
         when_full,
         rate_limit: (concurrency == 3).then(|| "10/1s".parse().expect("a rate")),
+        cluster_concurrency: None,
     };
     for settings in [pool("b", 1, WhenFull::Reject), pool("a", 2, WhenFull::CallerRuns), pool("b", 3, WhenFull::Wait)] {
         world.store.put_pool(settings, "ann".to_owned(), T0).await.expect("writes");

@@ -60,7 +60,11 @@ pub async fn pools_are_apart(world: &World) {
     let pool = PoolName::stored("mail");
     world.stored(vec![new_job(1), NewJob { pool: pool.clone(), ..new_job(2) }]).await;
     let rooms = vec![PoolRoom { pool: pool.clone(), jobs_max: 10 }];
-    let claimed = world.store.claim(ClaimRequest { owner: NODE, now: T0, due_until: T0, rooms }).await.expect("claims");
+    let claimed = world
+        .store
+        .claim(ClaimRequest { owner: NODE, now: T0, due_until: T0, rooms, excluded: Vec::new() })
+        .await
+        .expect("claims");
     assert_eq!((ids(&claimed), claimed.next_due), (vec![2], vec![(pool, None)]));
 }
 
@@ -82,7 +86,7 @@ pub async fn a_given_back_job_is_claimed_again_and_not_suspect(world: &World) {
 
 pub async fn giving_back_needs_the_fence(world: &World) {
     let claim = world.claimed(new_job(1)).await;
-    let old = Held { id: claim.id, fence: Fence(0) };
+    let old = Held { fence: Fence(0), ..claim.held() };
     world.store.give_back(vec![old], GiveBack::Release, T0).await.expect("gives back");
     assert_eq!(world.queue_state(1).await, Some(QueueState::Claimed));
 }

@@ -6,7 +6,7 @@ use mainspring_model::task::TaskSwitch;
 use mainspring_model::{AttemptId, AttemptStatus, Fence, JobId, JobStatus, limits};
 
 use super::World;
-use super::world::{TASK, again, at, done, failed, held, new_job, settlement, started, task};
+use super::world::{NODE, TASK, again, at, done, failed, held, new_job, settlement, started, task};
 use crate::{Claim, Held, JobEnd, OutputChunk, Settled, Settlement, Stream};
 
 pub async fn a_started_job_is_executing(world: &World) {
@@ -116,7 +116,8 @@ pub async fn a_late_result_is_discarded(world: &World) {
     let job = world.job(1).await;
     assert_eq!((job.status, job.result_summary, job.fence), (JobStatus::Pending, None, newer.fence));
     assert_eq!(world.settle(settlement(&newer, done(Some("right")))).await, Settled::Applied);
-    let unknown = Settlement { held: Held { id: JobId(99), fence: Fence(1) }, ..settlement(&newer, done(None)) };
+    let unknown =
+        Settlement { held: Held { id: JobId(99), fence: Fence(1), owner: NODE }, ..settlement(&newer, done(None)) };
     assert_eq!(world.settle(unknown).await, Settled::Lost);
 }
 
@@ -193,13 +194,12 @@ pub async fn a_batch_settles_each_for_itself(world: &World) {
 
 pub async fn output_comes_back_in_order_and_once(world: &World) {
     let claim = world.claimed(new_job(1)).await;
-    let chunk =
-        |seq, text: &str, stream| OutputChunk { held: held(&claim), seq, time: at(5), stream, text: text.to_owned() };
+    let id = AttemptId { job: claim.id, fence: claim.fence };
+    let chunk = |seq, text: &str, stream| OutputChunk { attempt: id, seq, time: at(5), stream, text: text.to_owned() };
     let chunks =
         vec![chunk(2, "two", Stream::Stderr), chunk(1, "one", Stream::Log), chunk(3, "50 %", Stream::Progress)];
     world.store.append_output(chunks.clone()).await.expect("appends");
     world.store.append_output(chunks.clone()).await.expect("appends");
-    let id = AttemptId { job: claim.id, fence: claim.fence };
     let all = world.store.output(id, None, 10).await.expect("reads");
     assert_eq!(all, [chunks[1].clone(), chunks[0].clone(), chunks[2].clone()]);
     assert_eq!(world.store.output(id, Some(1), 1).await.expect("reads"), [chunks[0].clone()]);

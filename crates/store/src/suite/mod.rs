@@ -11,6 +11,7 @@ pub mod finish;
 pub mod fire;
 pub mod lanes;
 pub mod lists;
+pub mod nodes;
 pub mod planned;
 pub mod planted;
 pub mod rates;
@@ -107,6 +108,21 @@ macro_rules! store_suite {
                     joining_again_changes_nothing,
                     a_polite_leave_spends_nothing,
                     a_result_after_the_take_over_changes_nothing,
+                }
+                nodes {
+                    nodes_side_by_side_have_numbers_of_their_own,
+                    a_node_that_joins_beside_others_takes_nothing_from_them,
+                    a_node_whose_lease_ran_out_is_taken_over_once,
+                    a_renewed_lease_is_not_taken_over,
+                    a_claim_that_was_committed_after_its_node_was_gone_is_found,
+                    a_node_that_comes_back_replaces_its_own_past,
+                    a_claim_names_its_owner,
+                    a_draining_node_lives_on,
+                    jobs_of_excluded_tasks_stay_for_others,
+                    a_pool_keeps_its_limit_for_all_nodes_together,
+                    claims_of_several_nodes_at_once_keep_the_limit_of_a_pool,
+                    a_part_of_a_broadcast_knows_which_it_is,
+                    changes_of_definitions_are_news_and_fires_are_not,
                 }
                 admin {
                     a_task_is_kept_as_it_was_defined,
@@ -265,6 +281,7 @@ mod tests {
             include_str!("planted.rs"),
             include_str!("rates.rs"),
             include_str!("lists.rs"),
+            include_str!("nodes.rs"),
             include_str!("rescue.rs"),
             include_str!("submit.rs"),
         ] {

@@ -110,6 +110,7 @@ fn pool(rate: Option<&str>) -> PoolSettings {
         paused: false,
         when_full: WhenFull::Spill,
         rate_limit: rate.map(|rate| rate.parse().expect("a rate")),
+        cluster_concurrency: None,
     }
 }
 

@@ -2,23 +2,31 @@
 
 use mainspring_model::job::{DeadCause, QueueState};
 use mainspring_model::task::OnLost;
-use mainspring_model::{AttemptStatus, Fence, Incarnation, JobId, JobStatus, Unique, limits};
+use mainspring_model::{AttemptStatus, Fence, Incarnation, JobId, JobStatus, NodeState, Unique, limits};
 
 use super::World;
-use super::world::{NODE, T0, at, definition, done, held, keyed, new_job, settlement, task};
+use super::world::{LEASE_MS, NODE, T0, at, definition, done, held, keyed, new_job, settlement, task};
 use crate::{Joined, NewJob, Settled, Submitted, TakenOver};
 
 const NEXT: Incarnation = Incarnation(12);
 
 pub async fn a_node_learns_its_number_and_beats(world: &World) {
-    assert!(world.store.heartbeat(NODE, at(5)).await.expect("beats"));
-    assert!(!world.store.heartbeat(Incarnation(99), at(5)).await.expect("beats"));
+    let beat = async |node| world.store.heartbeat(node, LEASE_MS).await.expect("beats").state;
+    assert_eq!(beat(NODE).await, NodeState::Active);
+    assert_eq!(beat(Incarnation(99)).await, NodeState::Gone);
     let joined = world.join(NEXT, at(10)).await;
     assert_eq!(joined, Joined { node_number: 1, newest_job: None, taken_over: TakenOver::default() });
-    assert!(!world.store.heartbeat(NODE, at(20)).await.expect("beats"), "its place was taken");
+    assert_eq!(beat(NODE).await, NodeState::Gone, "its place was taken");
     let nodes = world.store.nodes().await.expect("reads");
-    let seen: Vec<_> = nodes.iter().map(|node| (node.incarnation, node.state.as_str(), node.heartbeat_at)).collect();
-    assert_eq!(seen, [(NEXT, "ACTIVE", at(10)), (NODE, "GONE", at(5))]);
+    let mut seen: Vec<_> = nodes.iter().map(|node| (node.incarnation, node.state)).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [(NODE, NodeState::Gone), (NEXT, NodeState::Active)]);
+    let next = nodes.iter().find(|node| node.incarnation == NEXT).expect("it is listed");
+    assert_eq!(next.expires_at.ms_since(next.heartbeat_at), LEASE_MS);
+    assert_eq!(
+        (&next.labels[..], &next.handlers[..]),
+        (&["gpu".to_owned()][..], &["mail".to_owned(), "report".to_owned()][..])
+    );
 }
 
 pub async fn a_node_learns_of_the_newest_job(world: &World) {
@@ -29,7 +37,7 @@ pub async fn a_node_learns_of_the_newest_job(world: &World) {
 pub async fn claimed_jobs_of_a_dead_node_are_released_as_suspects(world: &World) {
     world.claimed(new_job(1)).await;
     let joined = world.join(NEXT, at(10)).await;
-    assert_eq!(joined.taken_over, TakenOver { released: 1, lost: 0, dead: 0 });
+    assert_eq!(joined.taken_over, TakenOver { released: 1, lost: 0, dead: 0, ..TakenOver::default() });
     let claim = world.claim_as(NEXT, 1, at(10)).await.jobs.remove(0);
     assert_eq!((claim.suspect, claim.lost_count, claim.attempts, claim.fence), (true, 0, 0, Fence(2)));
     let retry = super::world::again(AttemptStatus::Failed, at(20), mainspring_model::decide::Budget::Failure);
@@ -41,7 +49,7 @@ pub async fn started_jobs_of_a_dead_node_are_lost_and_queued(world: &World) {
     let claim = world.claimed(keyed(1, "k", Unique::Live)).await;
     world.start(&claim, at(5)).await;
     let joined = world.join(NEXT, at(10)).await;
-    assert_eq!(joined.taken_over, TakenOver { released: 0, lost: 1, dead: 0 });
+    assert_eq!(joined.taken_over, TakenOver { released: 0, lost: 1, dead: 0, ..TakenOver::default() });
     let job = world.job(1).await;
     assert_eq!((job.status, job.lost_count, job.retry_count), (JobStatus::Pending, 1, 0));
     let attempt = world.attempt(held(&claim)).await.expect("is kept");
@@ -63,7 +71,7 @@ pub async fn the_poison_limit_ends_a_job(world: &World) {
         assert!(world.start(&claim, now).await);
     }
     let joined = world.join(NEXT, at(1_000)).await;
-    assert_eq!(joined.taken_over, TakenOver { released: 0, lost: 0, dead: 1 });
+    assert_eq!(joined.taken_over, TakenOver { released: 0, lost: 0, dead: 1, ..TakenOver::default() });
     let job = world.job(1).await;
     assert_eq!((job.status, job.queue, job.attempts, job.lost_count), (JobStatus::Failed, None, losses, losses));
     let dead = world.store.dead_jobs(Some(task(super::world::TASK)), 10, None).await.expect("reads").items;
@@ -95,7 +103,7 @@ pub async fn a_polite_leave_spends_nothing(world: &World) {
     let claims = world.claim(2, T0).await.jobs;
     world.start(&claims[1], at(5)).await;
     world.store.leave(NODE, at(10)).await.expect("leaves");
-    assert_eq!(world.store.nodes().await.expect("reads")[0].state, "GONE");
+    assert_eq!(world.store.nodes().await.expect("reads")[0].state, NodeState::Gone);
     let attempt = world.attempt(held(&claims[1])).await.expect("is kept");
     assert_eq!(attempt.status, AttemptStatus::Cancelled);
     assert_eq!(attempt.error_message.as_deref(), Some("given up at a polite stop of its node"));

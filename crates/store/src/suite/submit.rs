@@ -121,7 +121,7 @@ pub async fn a_fresh_job_is_claimed_by_its_own_insert(world: &World) {
     assert_eq!((entry.state, entry.owner, job.fence), (QueueState::Claimed, Some(NODE), Fence(1)));
     let claimed = world.claim(10, T0).await;
     assert_eq!((claimed.jobs.len(), claimed.next_due[0].1), (0, None));
-    let own = crate::Held { id: JobId(1), fence: Fence(1) };
+    let own = crate::Held { id: JobId(1), fence: Fence(1), owner: NODE };
     world.store.give_back(vec![own], crate::GiveBack::Release, T0).await.expect("gives back");
     let claims = world.claim(10, T0).await.jobs;
     assert_eq!(held(&claims[0]).fence, Fence(2));

@@ -13,8 +13,8 @@ use mainspring_model::{
 
 use super::Subject;
 use crate::{
-    Claim, ClaimRequest, Claimed, Held, Joined, NewJob, NewNode, Operate, Operated, PoolRoom, Settled, Settlement,
-    Started, Store, Submitted, TaskChange,
+    Claim, ClaimRequest, Claimed, Held, Joined, NewJob, NewNode, Operate, Operated, PoolRoom, Replaces, Settled,
+    Settlement, Started, Store, Submitted, TaskChange,
 };
 
 /// The instant at which every case begins.
@@ -102,8 +102,7 @@ impl World {
     }
 
     pub(crate) async fn join(&self, incarnation: Incarnation, now: Timestamp) -> Joined {
-        let node = NewNode { incarnation, host: "here".to_owned(), pid: 7, version: "1".to_owned() };
-        self.store.join(node, now).await.expect("joins")
+        self.store.join(new_node(incarnation, Replaces::Everyone), now).await.expect("joins")
     }
 
     pub(crate) async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Submitted> {
@@ -197,6 +196,22 @@ pub(crate) fn new_job(id: i64) -> NewJob {
         on_live: OnLive::Join,
         concurrency_key: None,
         serial: false,
+        shard: None,
+    }
+}
+
+pub(crate) const LEASE_MS: i64 = 15_000;
+
+pub(crate) fn new_node(incarnation: Incarnation, replaces: Replaces) -> NewNode {
+    NewNode {
+        incarnation,
+        host: "here".to_owned(),
+        pid: 7,
+        version: "1".to_owned(),
+        lease_ms: LEASE_MS,
+        labels: vec!["gpu".to_owned()],
+        handlers: vec!["mail".to_owned(), "report".to_owned()],
+        replaces,
     }
 }
 
@@ -206,7 +221,8 @@ pub(crate) fn stored() -> Submitted {
 
 /// Of the default pool.
 pub(crate) fn claim_request(owner: Incarnation, jobs_max: u32, due_until: Timestamp, now: Timestamp) -> ClaimRequest {
-    ClaimRequest { owner, now, due_until, rooms: vec![PoolRoom { pool: PoolName::default_pool(), jobs_max }] }
+    let rooms = vec![PoolRoom { pool: PoolName::default_pool(), jobs_max }];
+    ClaimRequest { owner, now, due_until, rooms, excluded: Vec::new() }
 }
 
 pub(crate) fn keyed(id: i64, biz_id: &str, unique: Unique) -> NewJob {
@@ -214,7 +230,7 @@ pub(crate) fn keyed(id: i64, biz_id: &str, unique: Unique) -> NewJob {
 }
 
 pub(crate) fn held(claim: &Claim) -> Held {
-    Held { id: claim.id, fence: claim.fence }
+    claim.held()
 }
 
 pub(crate) fn started(claim: &Claim, start_time: Timestamp) -> Started {

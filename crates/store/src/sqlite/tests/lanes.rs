@@ -154,7 +154,7 @@ async fn a_rate_of_a_pool_that_cannot_be_read_and_a_damaged_calendar_stop_nobody
     let world = world_at(&path).await;
     change(
         &path,
-        "INSERT INTO pool VALUES ('default', 1, 1, 0, 'SPILL', 'often');
+        "INSERT INTO pool VALUES ('default', 1, 1, 0, 'SPILL', 'often', NULL);
          INSERT INTO calendar VALUES ('bad', NULL, '2026-13-01', ''), ('good', NULL, '2026-10-01,2026-10-02', '')",
     );
     world.submit_plain(1..=2).await;
@@ -170,7 +170,7 @@ async fn a_closed_pool_leaves_its_jobs_where_they_are() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("main.db");
     let world = world_at(&path).await;
-    change(&path, "INSERT INTO pool VALUES ('default', 1, 1, 0, 'SPILL', '2/1m')");
+    change(&path, "INSERT INTO pool VALUES ('default', 1, 1, 0, 'SPILL', '2/1m', NULL)");
     world.submit_plain(1..=4).await;
     let claimed = world.claim(10, T0).await;
     assert_eq!(claimed.jobs.len(), 2);

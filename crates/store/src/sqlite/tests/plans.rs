@@ -8,6 +8,9 @@ use crate::sqlite::{open, sql};
 
 /// Statements that run rarely and say in their second line what they scan.
 const SCANS: &[&str] = &[
+    "node_expire",
+    "node_numbers",
+    "queue_held_in_pool",
     "calendars",
     "lane_enter",
     "live_jobs",
@@ -58,7 +61,8 @@ fn no_hot_statement_scans_or_sorts() {
         if SCANS.contains(name) || name.starts_with("verify_") {
             continue;
         }
-        let scans = plan.lines().any(|line| line.starts_with("SCAN ") && !line.contains("SCAN (subquery"));
+        let of_table = |line: &str| !line.contains("SCAN (subquery") && !line.starts_with("SCAN json_each");
+        let scans = plan.lines().any(|line| line.starts_with("SCAN ") && of_table(line));
         let sorts = plan.contains("TEMP B-TREE");
         if scans || sorts {
             bad.push(format!("{name}:\n{plan}"));

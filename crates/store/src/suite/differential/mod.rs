@@ -11,9 +11,12 @@ use mainspring_model::task::TaskSwitch;
 use mainspring_model::{AttemptStatus, BizId, Fence, Incarnation, JobStatus, PoolName, Priority, Timestamp, Unique};
 
 use self::schedule::FIRST_FIRED;
-use super::world::{TASK, at, definition, keyed, new_job, operate, settlement, started, task};
+use super::world::{T0, TASK, at, definition, keyed, new_job, new_node, operate, settlement, started, task};
 use super::{Subject, World};
-use crate::{Claim, ClaimRequest, Fire, GiveBack, Held, JobFilter, NewJob, PoolRoom, Settlement, Store};
+use crate::{
+    Claim, ClaimRequest, Fire, GiveBack, Held, JobFilter, NewJob, NodeRow, PoolRoom, Replaces, Settlement, Store,
+    StoreError,
+};
 
 /// Of the tasks, those whose limits change all the time come last.
 const CODES: [&str; 4] = [TASK, "other", "third", "fourth"];
@@ -57,6 +60,16 @@ pub async fn two_stores_agree(first: &Subject, second: &Subject, seed: u64, step
         pair.step(&context).await;
     }
     pair.compare_rows(&format!("seed {seed}, at the end")).await;
+}
+
+/// Each store has a clock of its own.
+async fn nodes_but_their_times(store: &dyn Store) -> Result<Vec<NodeRow>, StoreError> {
+    let mut nodes = store.nodes().await?;
+    nodes.sort_unstable_by_key(|node| node.incarnation);
+    for node in &mut nodes {
+        (node.heartbeat_at, node.expires_at) = (T0, T0);
+    }
+    Ok(nodes)
 }
 
 /// Runs a verb on both stores and insists on one answer.
@@ -131,7 +144,7 @@ impl Pair<'_> {
         }
         let ahead_ms = if self.dice.bool() { 100 } else { 0 };
         let due_until = self.now.plus_ms(ahead_ms);
-        let request = ClaimRequest { owner: self.node, now: self.now, due_until, rooms };
+        let request = ClaimRequest { owner: self.node, now: self.now, due_until, rooms, excluded: Vec::new() };
         let claimed = both!(self, context, |store| store.claim(request.clone()));
         self.claims.extend(claimed.jobs);
     }
@@ -184,7 +197,7 @@ impl Pair<'_> {
 
     async fn give_back(&mut self, context: &str) {
         let Some(claim) = self.some_claim() else { return };
-        let held = Held { id: claim.id, fence: if self.dice.bool() { claim.fence } else { Fence(1) } };
+        let held = Held { fence: if self.dice.bool() { claim.fence } else { Fence(1) }, ..claim.held() };
         let how = if self.dice.bool() { GiveBack::Release } else { GiveBack::Park };
         let now = self.now;
         both!(self, context, |store| store.give_back(vec![held], how, now));
@@ -228,10 +241,10 @@ impl Pair<'_> {
             both!(self, context, |store| store.leave(node, now));
         }
         self.node = Incarnation(node.0 + 1);
-        let next = crate::NewNode { incarnation: self.node, host: "h".to_owned(), pid: 1, version: "1".to_owned() };
+        let next = new_node(self.node, Replaces::Everyone);
         both!(self, context, |store| store.join(next.clone(), now));
         both!(self, context, |store| store.held(node));
-        both!(self, context, |store| store.nodes());
+        both!(self, context, |store| nodes_but_their_times(store));
     }
 
     async fn compare_lists(&mut self, context: &str) {

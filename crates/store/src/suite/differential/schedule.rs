@@ -158,6 +158,7 @@ impl Pair<'_> {
             paused: false,
             when_full: WhenFull::Spill,
             rate_limit: rates[self.dice.usize(0..rates.len())].map(|rate| rate.parse().expect("a rate")),
+            cluster_concurrency: None,
         };
         let (by, now) = ("ann".to_owned(), self.now);
         both!(self, context, |store| store.put_pool(settings.clone(), by.clone(), now));
