@@ -34,7 +34,8 @@ pub use rules::check_filter;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 
-type Result<T> = std::result::Result<T, StoreError>;
+/// What every verb answers.
+pub type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
@@ -152,8 +153,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn calendars(&self) -> Result<Vec<Calendar>>;
     /// Makes it, or replaces the whole of it.
     async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()>;
-    /// `false`: there was none. The caller has made sure that no task names it.
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool>;
+    /// Not while a task names it.
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion>;
 
     // ---- requests ----
     /// Keeps the request id, and forgets those whose time is over.
