@@ -45,15 +45,17 @@ pub use define::Define;
 pub use handler::{blocking_handler, handler};
 
 pub use mainspring_engine::execute;
-pub use mainspring_engine::{Act, Backfilled, Context, Engine, Error, Handler, Health, PoolView, Receipt, StopReport};
+pub use mainspring_engine::{
+    Act, Backfilled, Context, Engine, Error, Handler, Health, NodeView, PoolView, Receipt, StopReport,
+};
 pub use mainspring_model::Clock;
 pub use mainspring_model::job::{Fires, SkipReason};
 pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::schedule::{Every, Rhythm};
 pub use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskDefinition, TaskKind, TaskSwitch};
 pub use mainspring_model::{
-    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, Priority, RateLimit, Refused, Span, Task,
-    TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
+    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, NodeState, Priority, RateLimit, Refused, Span,
+    Task, TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
 };
 pub use mainspring_store::{JobEnd, JobFilter, PoolSettings, WhenFull, clock};
 
