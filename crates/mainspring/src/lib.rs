@@ -48,7 +48,7 @@ pub use submit_in::submit_in;
 
 pub use mainspring_engine::execute;
 pub use mainspring_engine::{
-    Act, Backfilled, Context, Engine, Error, Handler, Health, JobRequest, PoolView, Receipt, StopReport, When,
+    Act, Backfilled, Context, Engine, Error, Handler, Health, JobRequest, NodeView, PoolView, Receipt, StopReport, When,
 };
 pub use mainspring_model::Clock;
 pub use mainspring_model::job::{Fires, SkipReason};
@@ -56,8 +56,8 @@ pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::schedule::{Every, Rhythm};
 pub use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskDefinition, TaskKind, TaskSwitch};
 pub use mainspring_model::{
-    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, Priority, RateLimit, Refused, Span, Task,
-    TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
+    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, NodeState, Priority, RateLimit, Refused, Span,
+    Task, TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
 };
 pub use mainspring_store::{
     ApplicationTransaction, JobEnd, JobFilter, PoolSettings, SubmitInError, SubmittedIn, WhenFull, clock, sqlx,
