@@ -25,10 +25,13 @@ pub(crate) mod row;
 pub(crate) mod session;
 mod sql;
 pub(crate) mod statement;
+mod submit_in;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod transact;
+
+pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -53,10 +56,10 @@ use transact::run;
 
 use crate::clock::{ClockSample, DatabaseClock};
 use crate::{
-    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
-    Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
+    Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
+    Started, Store, StoreError, StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 /// How long the statements of a migration may take: an index over a long history.
@@ -296,7 +299,7 @@ impl Store for ServerStore {
         run!(self, Write, "put_calendar", session => calendars::put(session, &calendar, &by))
     }
 
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool> {
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion> {
         let by = By { who: by, now };
         run!(self, Write, "delete_calendar", session => calendars::delete(session, &name, &by))
     }

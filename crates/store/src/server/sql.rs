@@ -23,6 +23,7 @@ statements! {
     common AUDIT_INSERT = "audit_insert";
     common CALENDAR_DELETE = "calendar_delete";
     own CALENDAR_PUT = "calendar_put";
+    common CALENDAR_USERS = "calendar_users";
     common CALENDARS = "calendars";
     common CLUSTER_DEFINED = "cluster_defined";
     common DEAD_JOBS = "dead_jobs";
