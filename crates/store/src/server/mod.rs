@@ -338,11 +338,11 @@ impl Store for ServerStore {
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        run!(self, Look, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
+        run!(self, Read, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        run!(self, Look, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
+        run!(self, Read, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
     }
 
     async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>> {
@@ -354,15 +354,15 @@ impl Store for ServerStore {
     }
 
     async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>> {
-        run!(self, Look, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
+        run!(self, Read, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
     }
 
     async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount> {
-        run!(self, Look, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
+        run!(self, Read, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
     }
 
     async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
-        run!(self, Look, "live_jobs", session => numbers::live_jobs(session, cap))
+        run!(self, Read, "live_jobs", session => numbers::live_jobs(session, cap))
     }
 
     async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
