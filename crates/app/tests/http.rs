@@ -57,6 +57,7 @@ fn facts(payload: String) -> JobFacts {
         fence: 5,
         biz_id: Some("order 42".to_owned()),
         fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
+        shard: Some(Shard { index: 1, total: 3 }),
         payload,
     }
 }

@@ -29,6 +29,7 @@ fn facts(payload: &str) -> JobFacts {
         fence: 5,
         biz_id: None,
         fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
+        shard: Some(Shard { index: 1, total: 3 }),
         payload: payload.to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mainspring_model::ids::JobIds;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
-use mainspring_model::{Incarnation, JobId, PoolName, TaskCode, TaskDefinition, limits};
+use mainspring_model::{Incarnation, JobId, PoolName, Refused, TaskCode, TaskDefinition, limits};
 use mainspring_store::clock::SystemClock;
 use mainspring_store::{NewNode, PoolSettings, Replaces, Store, WhenFull};
 use tokio::runtime::Handle;
@@ -28,6 +28,8 @@ pub struct EngineBuilder {
     seed: Option<u64>,
     host: String,
     version: String,
+    labels: Vec<String>,
+    lease: Duration,
     cancel_grace: Duration,
     own_thread: bool,
 }
@@ -43,6 +45,8 @@ impl EngineBuilder {
             seed: None,
             host: "localhost".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            labels: Vec::new(),
+            lease: Duration::from_millis(limits::LEASE_MS_DEFAULT),
             cancel_grace: Duration::from_millis(limits::CANCEL_GRACE_MS),
             own_thread: true,
         }
@@ -55,8 +59,8 @@ impl EngineBuilder {
         self
     }
 
-    /// A pool's settings where the store has none yet: what a person changed later wins. A pool with a rate is written to
-    /// the store at once.
+    /// A pool's settings where the store has none yet: what a person changed later wins. A pool with a rate
+    /// or a limit of all nodes is written to the store at once.
     #[must_use]
     pub fn pool(mut self, settings: PoolSettings) -> EngineBuilder {
         self.pools.retain(|pool| pool.name != settings.name);
@@ -92,6 +96,22 @@ impl EngineBuilder {
         self
     }
 
+    /// What this node is or has. Tasks can ask for it (`nodeLabels`).
+    #[must_use]
+    pub fn labels(mut self, labels: Vec<String>) -> EngineBuilder {
+        self.labels = labels;
+        self
+    }
+
+    /// For how long others believe that this node lives when it does not say so. It says so three times as often, and
+    /// stops its own bodies before the lease ends. Shorter: jobs of a dead node run sooner elsewhere. Longer: a stall of
+    /// the database or of the node costs nothing.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> EngineBuilder {
+        self.lease = lease;
+        self
+    }
+
     /// How long a cancelled body may go on.
     #[must_use]
     pub fn cancel_grace(mut self, grace: Duration) -> EngineBuilder {
@@ -109,6 +129,7 @@ impl EngineBuilder {
 
     /// Joins the store (which takes over what a dead predecessor held), then begins to work.
     pub async fn start(self) -> Result<Engine, Error> {
+        self.check()?;
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let incarnation = Incarnation(dice.i64(1..));
         let node = NewNode {
@@ -117,7 +138,7 @@ impl EngineBuilder {
             pid: std::process::id(),
             version: self.version.clone(),
             lease_ms: crate::heartbeat::LEASE_MS,
-            labels: Vec::new(),
+            labels: self.labels.clone(),
             handlers: self.registry.list().into_iter().map(|handler| handler.name.to_string()).collect(),
             replaces: Replaces::Everyone,
         };
@@ -158,13 +179,22 @@ impl EngineBuilder {
         Ok(Engine::of(core))
     }
 
+    fn check(&self) -> Result<(), Refused> {
+        let (low, high) = (limits::LEASE_MS_MIN, limits::LEASE_MS_MAX);
+        if !(u128::from(low)..=u128::from(high)).contains(&self.lease.as_millis()) {
+            let detail = format!("the lease is {:?}, allowed are {low} to {high} ms", self.lease);
+            return Err(Refused::field("lease", "OUT_OF_RANGE", detail));
+        }
+        mainspring_model::node::check_labels(&self.labels)
+    }
+
     async fn load_pools(&self) -> Result<Pools, Error> {
         let pools = Pools::default();
         let stored = self.store.pools().await?;
         for settings in &self.pools {
             match stored.iter().find(|stored| stored.name == settings.name) {
-                // A rate is kept by the store, and by what it has of the pool.
-                None if settings.rate_limit.is_some() => {
+                // A rate and a limit of all nodes are kept by the store, and by what it has of the pool.
+                None if settings.rate_limit.is_some() || settings.cluster_concurrency.is_some() => {
                     self.store.put_pool(settings.clone(), "configuration".to_owned(), self.clock.now()).await?;
                 }
                 Some(stored) if stored != settings => {

@@ -29,6 +29,7 @@ pub mod submit;
 mod task_admin;
 mod tasks;
 pub mod testing;
+mod this_node;
 mod view;
 mod waiters;
 mod write_back;
@@ -54,6 +55,7 @@ pub use error::{Error, RETRY_AFTER};
 pub use handler::{BlockingHandler, Handler, HandlerInfo, Registry};
 pub use schedule::{Act, Backfilled};
 pub use submit::{JobRequest, Receipt, When};
+pub use this_node::ThisNode;
 pub use view::{Health, PoolView, StopReport, Totals};
 
 /// A running engine. Cheap to clone; all clones are the same engine.
@@ -274,11 +276,6 @@ impl Engine {
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.core.clock
-    }
-
-    /// For people: `host#number`.
-    pub fn node_name(&self, number: u16) -> String {
-        format!("{}#{number}", self.core.host)
     }
 
     /// Takes no new work, lets bodies end until `limit`, gives the rest back. No attempt is burnt.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use mainspring_model::refused::Complaints;
 use mainspring_model::{Code, QueueState, Refused, Timestamp, limits};
-use mainspring_store::{LiveCount, PoolSettings};
+use mainspring_store::{LiveCount, PoolSettings, StoreInfo};
 
 use crate::core::{Core, Count};
 use crate::error::Error;
+use crate::this_node::{ThisNode, this_node};
 
 /// A pool as it is now, on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,9 @@ pub struct Health {
     /// `ok`, or what is wrong: one line each.
     pub problems: Vec<String>,
     pub stopping: bool,
+    pub node: ThisNode,
+    /// What its database is, and how much a commit there can bear.
+    pub store: StoreInfo,
     pub totals: Totals,
 }
 
@@ -121,6 +125,9 @@ fn check_pool(settings: &PoolSettings, other_pools: usize) -> Result<(), Refused
     };
     in_range("concurrency", settings.concurrency, 1, limits::POOL_CONCURRENCY_MAX);
     in_range("queueCapacity", settings.queue_capacity, 1, limits::POOL_QUEUE_MAX);
+    if let Some(jobs) = settings.cluster_concurrency {
+        in_range("clusterConcurrency", jobs, 1, limits::CLUSTER_CONCURRENCY_MAX);
+    }
     if other_pools >= limits::POOLS_MAX {
         complaints.add("name", "TOO_MANY", format!("at most {} pools are kept", limits::POOLS_MAX));
     }
@@ -147,7 +154,14 @@ pub(crate) async fn health(core: &Core) -> Health {
     if stopping {
         problems.push("the node is stopping".to_owned());
     }
-    Health { ready: problems.is_empty(), problems, stopping, totals: core.counts.totals(zombies_now) }
+    Health {
+        ready: problems.is_empty(),
+        problems,
+        stopping,
+        node: this_node(core),
+        store: core.store.info(),
+        totals: core.counts.totals(zombies_now),
+    }
 }
 
 /// What waits in the store and not in a node's memory.

@@ -104,6 +104,17 @@ impl fmt::Display for AttemptId {
     }
 }
 
+impl FromStr for Incarnation {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Incarnation, Refused> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        i64::from_str_radix(text, 16).ok().filter(|_| digits).map(Incarnation).ok_or_else(|| {
+            let shown = crate::text::excerpt(text, 40);
+            Refused::field("id", "NOT_AN_ID", format!("`{shown}` is not a node's id: 16 hexadecimal digits"))
+        })
+    }
+}
+
 impl FromStr for JobId {
     type Err = Refused;
     fn from_str(text: &str) -> Result<JobId, Refused> {
@@ -259,6 +270,17 @@ mod tests {
         let earlier = Timestamp::from_ms(1_789_999_990_000);
         let first = JobIds::new(1).after(newest).next(earlier);
         assert!(first > newest, "{first} after {newest}");
+    }
+
+    #[test]
+    fn incarnations_read_and_print_the_same() {
+        for number in [1, 0x00ab_cdef, i64::MAX] {
+            let text = Incarnation(number).to_string();
+            assert_eq!(text.parse(), Ok(Incarnation(number)), "{text}");
+        }
+        for wrong in ["", "1", "g000000000000000", "+00000000000000a", "ffffffffffffffff", "00000000000000010"] {
+            assert!(wrong.parse::<Incarnation>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

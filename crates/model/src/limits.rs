@@ -67,12 +67,6 @@ pub const POOLS_MAX: usize = 200;
 /// Jobs of a pool at one time, on all nodes together: ten of the largest pools.
 pub const CLUSTER_CONCURRENCY_MAX: u32 = 100_000;
 
-/// How long others believe that a node lives which does not say so again. Shorter, and a slow answer of the database looks
-/// like a death; longer, and the jobs of a dead node wait that long.
-pub const LEASE_MS_MIN: u64 = 3_000;
-pub const LEASE_MS_DEFAULT: u64 = 15_000;
-pub const LEASE_MS_MAX: u64 = 300_000;
-
 /// Places that a full memory keeps for urgent jobs (high and critical), beside its capacity.
 pub const fn urgent_places(queue_capacity: u32) -> u32 {
     queue_capacity / 8 + 1
@@ -89,6 +83,13 @@ pub const SHOW_EXECUTING_AFTER_MS: u64 = 100;
 
 /// Attempts whose bodies may ignore their cancellation at one time before the node calls itself unhealthy.
 pub const ZOMBIES_MAX: usize = 64;
+
+/// How long others believe that a node lives: a stall of the database or of the node that is shorter costs nothing.
+pub const LEASE_MS_DEFAULT: u64 = 15_000;
+/// The last quarter of a lease must be enough to kill a tree of processes, which takes a second.
+pub const LEASE_MS_MIN: u64 = 5_000;
+/// What a dead node held waits as long.
+pub const LEASE_MS_MAX: u64 = 600_000;
 
 /// Shorter intervals are work for a loop inside one job.
 pub const EVERY_MS_MIN: u64 = 1_000;
