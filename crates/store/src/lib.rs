@@ -14,6 +14,7 @@ pub mod memory;
 mod open;
 mod rows;
 mod rules;
+mod secrets;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(any(test, feature = "suite"))]
@@ -31,6 +32,7 @@ pub use memory::MemoryStore;
 pub use open::open;
 pub use rows::*;
 pub use rules::check_filter;
+pub use secrets::without_secrets;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 

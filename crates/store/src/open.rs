@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mainspring_model::Clock;
 
+use crate::secrets::without_secrets;
 use crate::{MemoryStore, OpenError, Store};
 
 /// `sqlite:///absolute/path`, `sqlite://relative/path` or `memory:`.
@@ -23,14 +24,6 @@ pub fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, OpenErro
             unknown("PostgreSQL and MySQL come with a later version; until then use sqlite://data/mainspring.db")
         }
         _ => unknown("use sqlite:///absolute/path, sqlite://relative/path or memory:"),
-    }
-}
-
-/// A URL may hold a password, and errors are logged.
-fn without_secrets(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://…@{place}"),
-        _ => url.to_owned(),
     }
 }
 
