@@ -25,12 +25,12 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn parse(url: &str) -> Result<Connector, OpenError> {
         let options: MySqlConnectOptions = url.parse().map_err(|error: sqlx::Error| OpenError::UnknownScheme {
-            url: crate::open::without_secrets(url),
+            url: crate::without_secrets(url),
             hint: format!("{error}; it looks like mysql://user:password@host:3306/database"),
         })?;
         if options.get_database().is_none() {
             let hint = "the database is missing: mysql://user:password@host:3306/database".to_owned();
-            return Err(OpenError::UnknownScheme { url: crate::open::without_secrets(url), hint });
+            return Err(OpenError::UnknownScheme { url: crate::without_secrets(url), hint });
         }
         // All settings are made at once, by `connect`.
         let options = options

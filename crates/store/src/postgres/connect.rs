@@ -27,7 +27,7 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn parse(url: &str) -> Result<Connector, OpenError> {
         let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| OpenError::UnknownScheme {
-            url: crate::open::without_secrets(url),
+            url: crate::without_secrets(url),
             hint: format!("{error}; it looks like postgres://user:password@host:5432/database"),
         })?;
         let options = options.application_name("mainspring").statement_cache_capacity(STATEMENTS_KEPT);

@@ -70,6 +70,8 @@ pub struct ServerStore {
     kind: &'static str,
     place: String,
     durability: Durability,
+    /// Settings of the server that make it so.
+    weak: Vec<String>,
     clock: Arc<DatabaseClock>,
     work: Connections,
     beat: Connections,
@@ -89,13 +91,14 @@ impl ServerStore {
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
         let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
-        for setting in weak {
+        for setting in &weak {
             tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
         }
         let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
         Ok(ServerStore {
             kind: server.kind(),
             durability,
+            weak,
             work: Connections::new(Arc::clone(&server), WORK, Arc::clone(&clock)),
             beat: Connections::new(Arc::clone(&server), BEAT, Arc::clone(&clock)),
             clock: DatabaseClock::new(clock, sample),
@@ -123,7 +126,13 @@ fn not_built<T>(verb: &'static str) -> Result<T> {
 #[async_trait]
 impl Store for ServerStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { kind: self.kind, place: self.place.clone(), durability: self.durability, is_shared: true }
+        StoreInfo {
+            kind: self.kind,
+            place: self.place.clone(),
+            durability: self.durability,
+            weak: self.weak.clone(),
+            is_shared: true,
+        }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
