@@ -10,8 +10,10 @@
 mod connections;
 pub(crate) mod fault;
 pub(crate) mod kind;
+mod lanes;
 pub(crate) mod migrate;
 pub(crate) mod params;
+mod rates;
 pub(crate) mod row;
 pub(crate) mod session;
 mod sql;
@@ -173,7 +175,7 @@ impl Store for ServerStore {
     }
 
     async fn judge_rates_anew(&self) -> Result<()> {
-        not_built("judge_rates_anew")
+        run!(self, Write, "judge_rates_anew", session => rates::judge_anew(session))
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
