@@ -24,8 +24,10 @@ pub(crate) const BEGIN: BeginWords = BeginWords {
     snapshot: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 };
 
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, min_version: 1, sql: include_str!("migrations/0001_init.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, min_version: 1, sql: include_str!("migrations/0001_init.sql") },
+    Migration { number: 2, min_version: 1, sql: include_str!("migrations/0002_sql_submit.sql") },
+];
 
 /// The rows, how many were found and changed, and the id of the newest row that was given one.
 pub(crate) async fn ask(

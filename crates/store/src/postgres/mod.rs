@@ -22,8 +22,10 @@ pub(crate) const BEGIN: BeginWords = BeginWords {
     snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 };
 
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, min_version: 1, sql: include_str!("migrations/0001_init.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, min_version: 1, sql: include_str!("migrations/0001_init.sql") },
+    Migration { number: 2, min_version: 1, sql: include_str!("migrations/0002_sql_submit.sql") },
+];
 
 /// The rows, how many were changed, and no new id: an insert here returns it.
 pub(crate) async fn ask(

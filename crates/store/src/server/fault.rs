@@ -40,6 +40,11 @@ impl Fault {
         Fault::Sql { class: Class::Broken, reason: reason.into() }
     }
 
+    /// What was read is not so any more: the verb is done again from its beginning.
+    pub(super) fn again(reason: impl Into<String>) -> Fault {
+        Fault::Sql { class: Class::Again, reason: reason.into() }
+    }
+
     /// A bug of ours.
     pub(crate) fn statement(reason: impl Into<String>) -> Fault {
         Fault::Sql { class: Class::Refused(Trouble::Statement), reason: reason.into() }

@@ -7,17 +7,27 @@
 //! from its beginning, and writes with guarded statements: between what it read without a lock and what it writes another
 //! node may have been.
 
+mod attempts;
+mod audit;
+mod calendars;
 mod connections;
+mod decode;
 pub(crate) mod fault;
+mod jobs;
 pub(crate) mod kind;
 mod lanes;
+mod limits;
 pub(crate) mod migrate;
+mod numbers;
 pub(crate) mod params;
+mod pools;
 mod rates;
+mod requests;
 pub(crate) mod row;
 pub(crate) mod session;
 mod sql;
 pub(crate) mod statement;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod transact;
@@ -34,10 +44,13 @@ use mainspring_model::{
 };
 use tokio::sync::broadcast;
 
+use audit::By;
 use connections::{BEAT, Connections, WORK};
 use fault::Outcome;
 use kind::Server;
+use params::params;
 use session::Session;
+use tasks::Lock;
 use transact::run;
 
 use crate::clock::{ClockSample, DatabaseClock};
@@ -123,7 +136,8 @@ impl Store for ServerStore {
     }
 
     async fn check_writable(&self) -> Result<()> {
-        not_built("check_writable")
+        let now = self.clock.now().as_ms().to_string();
+        run!(self, Single, "check_writable", session => session.run(&sql::WRITABLE, &params![now.as_str()])).map(drop)
     }
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
@@ -200,7 +214,7 @@ impl Store for ServerStore {
     }
 
     async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()> {
-        not_built("append_output")
+        run!(self, Single, "append_output", session => attempts::append_output(session, &chunks))
     }
 
     async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
@@ -208,11 +222,11 @@ impl Store for ServerStore {
     }
 
     async fn tasks(&self) -> Result<Vec<Task>> {
-        not_built("tasks")
+        run!(self, Look, "tasks", session => tasks::tasks(session))
     }
 
     async fn task(&self, code: &TaskCode) -> Result<Option<Task>> {
-        not_built("task")
+        run!(self, Look, "task", session => tasks::task(session, code, Lock::None))
     }
 
     async fn create_task(
@@ -224,7 +238,8 @@ impl Store for ServerStore {
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        not_built("create_task")
+        let by = By { who: by, now };
+        run!(self, Write, "create_task", session => tasks::create(session, &code, &definition, switch, next_fire, &by))
     }
 
     async fn declare_task(
@@ -234,7 +249,8 @@ impl Store for ServerStore {
         next_fire: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        not_built("declare_task")
+        let by = By { who: "declared".to_owned(), now };
+        run!(self, Write, "declare_task", session => tasks::declare(session, &code, &definition, next_fire, &by))
     }
 
     async fn update_task(
@@ -246,7 +262,8 @@ impl Store for ServerStore {
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        not_built("update_task")
+        let by = By { who: by, now };
+        run!(self, Write, "update_task", session => tasks::update(session, &code, version, &definition, next_fire, &by))
     }
 
     async fn switch_task(
@@ -257,7 +274,8 @@ impl Store for ServerStore {
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        not_built("switch_task")
+        let by = By { who: by, now };
+        run!(self, Write, "switch_task", session => tasks::switch(session, &code, to, next_fire, &by))
     }
 
     async fn delete_task(
@@ -267,47 +285,51 @@ impl Store for ServerStore {
         by: String,
         now: Timestamp,
     ) -> Result<TaskChange> {
-        not_built("delete_task")
+        let by = By { who: by, now };
+        run!(self, Write, "delete_task", session => tasks::delete(session, &code, version, &by))
     }
 
     async fn calendars(&self) -> Result<Vec<Calendar>> {
-        not_built("calendars")
+        run!(self, Look, "calendars", session => calendars::calendars(session))
     }
 
     async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()> {
-        not_built("put_calendar")
+        let by = By { who: by, now };
+        run!(self, Write, "put_calendar", session => calendars::put(session, &calendar, &by))
     }
 
     async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool> {
-        not_built("delete_calendar")
+        let by = By { who: by, now };
+        run!(self, Write, "delete_calendar", session => calendars::delete(session, &name, &by))
     }
 
     async fn press(&self, press: Press) -> Result<Pressed> {
-        not_built("press")
+        run!(self, Write, "press", session => requests::press(session, &press))
     }
 
     async fn answer_press(&self, request_id: String, answer: Option<String>) -> Result<()> {
-        not_built("answer_press")
+        run!(self, Single, "answer_press", session => requests::answer(session, &request_id, answer.as_deref()))
     }
 
     async fn pools(&self) -> Result<Vec<PoolSettings>> {
-        not_built("pools")
+        run!(self, Look, "pools", session => pools::pools(session))
     }
 
     async fn put_pool(&self, pool: PoolSettings, by: String, now: Timestamp) -> Result<()> {
-        not_built("put_pool")
+        let by = By { who: by, now };
+        run!(self, Write, "put_pool", session => pools::put(session, &pool, &by))
     }
 
     async fn job(&self, id: JobId) -> Result<Option<Job>> {
-        not_built("job")
+        run!(self, Read, "job", session => jobs::job(session, id))
     }
 
     async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>> {
-        not_built("jobs")
+        run!(self, Read, "jobs", session => jobs::jobs(session, &filter, limit, cursor.as_deref()))
     }
 
     async fn job_end(&self, id: JobId) -> Result<Option<JobEnd>> {
-        not_built("job_end")
+        run!(self, Read, "job_end", session => jobs::job_end(session, id))
     }
 
     async fn operate(&self, operate: Operate) -> Result<Operated> {
@@ -315,38 +337,38 @@ impl Store for ServerStore {
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        not_built("attempts_of_job")
+        run!(self, Look, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        not_built("attempts_of_task")
+        run!(self, Look, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
     }
 
     async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>> {
-        not_built("attempt")
+        run!(self, Look, "attempt", session => attempts::attempt(session, id))
     }
 
     async fn output(&self, id: AttemptId, after: Option<u32>, limit: u32) -> Result<Vec<OutputChunk>> {
-        not_built("output")
+        run!(self, Look, "output", session => attempts::output(session, id, after, limit))
     }
 
     async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>> {
-        not_built("dead_jobs")
+        run!(self, Look, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
     }
 
     async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount> {
-        not_built("live_jobs_of_task")
+        run!(self, Look, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
     }
 
     async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
-        not_built("live_jobs")
+        run!(self, Look, "live_jobs", session => numbers::live_jobs(session, cap))
     }
 
     async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
-        not_built("backlog")
+        run!(self, Read, "backlog", session => numbers::backlog(session, cap))
     }
 
     async fn verify(&self) -> Result<Vec<Violation>> {
-        not_built("verify")
+        run!(self, Read, "verify", session => numbers::verify(session))
     }
 }

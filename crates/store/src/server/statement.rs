@@ -68,7 +68,7 @@ fn rewrite(text: &str) -> Rewritten {
                 let place: usize = behind[..digits].parse().expect("digits");
                 rewritten.order.push(place - 1);
                 rewritten.text.push('?');
-                (0..digits).for_each(|_| drop(rest.next()));
+                (0..digits).for_each(|_| _ = rest.next());
             } else {
                 quoted ^= c == '\'';
                 rewritten.text.push(c);

@@ -1,6 +1,7 @@
 //! What only database servers can show. The servers are those that `MAINSPRING_TEST_POSTGRES` and `MAINSPRING_TEST_MYSQL`
 //! name (URLs without a database); without them these tests do nothing.
 
+mod cold;
 mod opening;
 mod sessions;
 
