@@ -12,6 +12,7 @@ mod audit;
 mod calendars;
 mod connections;
 mod decode;
+mod ends;
 pub(crate) mod fault;
 mod jobs;
 pub(crate) mod kind;
@@ -19,14 +20,17 @@ mod lanes;
 mod limits;
 pub(crate) mod migrate;
 mod numbers;
+mod operate;
 pub(crate) mod params;
 mod pools;
 mod rates;
 mod requests;
 pub(crate) mod row;
+mod schedule;
 pub(crate) mod session;
 mod sql;
 pub(crate) mod statement;
+mod submit;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -173,19 +177,19 @@ impl Store for ServerStore {
     }
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
-        not_built("submit")
+        run!(self, Write, "submit", session => submit::submit(session, owner, &jobs))
     }
 
     async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
-        not_built("fire")
+        run!(self, Write, "fire", session => schedule::fire(session, owner, &fires, now))
     }
 
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
-        not_built("replan")
+        run!(self, Write, "replan", session => schedule::replan(session, &replans))
     }
 
     async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>> {
-        not_built("expire")
+        run!(self, Write, "expire", session => operate::expire(session, &expiries, now))
     }
 
     async fn judge_rates_anew(&self) -> Result<()> {
@@ -333,7 +337,7 @@ impl Store for ServerStore {
     }
 
     async fn operate(&self, operate: Operate) -> Result<Operated> {
-        not_built("operate")
+        run!(self, Write, "operate", session => operate::operate(session, &operate))
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
