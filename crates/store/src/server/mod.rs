@@ -31,10 +31,13 @@ pub(crate) mod session;
 mod sql;
 pub(crate) mod statement;
 mod submit;
+mod submit_in;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod transact;
+
+pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -59,10 +62,10 @@ use transact::run;
 
 use crate::clock::{ClockSample, DatabaseClock};
 use crate::{
-    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
-    Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
+    Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
+    Started, Store, StoreError, StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 /// How long the statements of a migration may take: an index over a long history.
@@ -302,7 +305,7 @@ impl Store for ServerStore {
         run!(self, Write, "put_calendar", session => calendars::put(session, &calendar, &by))
     }
 
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool> {
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion> {
         let by = By { who: by, now };
         run!(self, Write, "delete_calendar", session => calendars::delete(session, &name, &by))
     }
@@ -341,11 +344,11 @@ impl Store for ServerStore {
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        run!(self, Look, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
+        run!(self, Read, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        run!(self, Look, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
+        run!(self, Read, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
     }
 
     async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>> {
@@ -357,15 +360,15 @@ impl Store for ServerStore {
     }
 
     async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>> {
-        run!(self, Look, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
+        run!(self, Read, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
     }
 
     async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount> {
-        run!(self, Look, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
+        run!(self, Read, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
     }
 
     async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
-        run!(self, Look, "live_jobs", session => numbers::live_jobs(session, cap))
+        run!(self, Read, "live_jobs", session => numbers::live_jobs(session, cap))
     }
 
     async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {

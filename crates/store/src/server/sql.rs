@@ -28,6 +28,7 @@ statements! {
     common AUDIT_RECENT = "audit_recent";
     common CALENDAR_DELETE = "calendar_delete";
     own CALENDAR_PUT = "calendar_put";
+    common CALENDAR_USERS = "calendar_users";
     common CALENDARS = "calendars";
     common CLUSTER_DEFINED = "cluster_defined";
     common DEAD_CLOSE = "dead_close";
