@@ -12,19 +12,25 @@ mod audit;
 mod calendars;
 mod connections;
 mod decode;
+mod ends;
 pub(crate) mod fault;
 mod jobs;
 pub(crate) mod kind;
+mod lanes;
 mod limits;
 pub(crate) mod migrate;
 mod numbers;
+mod operate;
 pub(crate) mod params;
 mod pools;
+mod rates;
 mod requests;
 pub(crate) mod row;
+mod schedule;
 pub(crate) mod session;
 mod sql;
 pub(crate) mod statement;
+mod submit;
 mod submit_in;
 mod tasks;
 #[cfg(test)]
@@ -183,23 +189,23 @@ impl Store for ServerStore {
     }
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
-        not_built("submit")
+        run!(self, Write, "submit", session => submit::submit(session, owner, &jobs))
     }
 
     async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
-        not_built("fire")
+        run!(self, Write, "fire", session => schedule::fire(session, owner, &fires, now))
     }
 
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
-        not_built("replan")
+        run!(self, Write, "replan", session => schedule::replan(session, &replans))
     }
 
     async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>> {
-        not_built("expire")
+        run!(self, Write, "expire", session => operate::expire(session, &expiries, now))
     }
 
     async fn judge_rates_anew(&self) -> Result<()> {
-        not_built("judge_rates_anew")
+        run!(self, Write, "judge_rates_anew", session => rates::judge_anew(session))
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
@@ -343,7 +349,7 @@ impl Store for ServerStore {
     }
 
     async fn operate(&self, operate: Operate) -> Result<Operated> {
-        not_built("operate")
+        run!(self, Write, "operate", session => operate::operate(session, &operate))
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
