@@ -96,6 +96,10 @@ impl ServerStore {
         let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
+        if server.is_open_to_others() {
+            let hint = "PostgreSQL: sslmode=verify-full, MySQL: ssl-mode=VERIFY_IDENTITY";
+            tracing::warn!(place, hint, "others may read what goes to the database: let its URL ask for TLS");
+        }
         let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
         for setting in &weak {
             tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
