@@ -161,7 +161,9 @@ async fn start_engine(
     let mut builder = Engine::builder(store)
         .clock(clock)
         .handlers(registry)
-        .node_name(config.node_name.clone(), env!("CARGO_PKG_VERSION").to_owned());
+        .node_name(config.node_name.clone(), env!("CARGO_PKG_VERSION").to_owned())
+        .labels(config.labels.clone())
+        .lease(config.lease);
     // A command's whole tree has its time to end before the engine counts its body as gone.
     let kill_graces = config.commands.iter().map(|command| command.handler.template().kill_grace + KEEPER_TIME);
     if let Some(longest) = kill_graces.max() {

@@ -19,6 +19,8 @@ use read::Reader;
 pub(crate) use layers::{Layers, Sources};
 pub(crate) use tasks::DeclaredTask;
 
+const LEASE_SECONDS_MIN: u32 = (limits::LEASE_MS_MIN / 1_000) as u32;
+const LEASE_SECONDS_MAX: u32 = (limits::LEASE_MS_MAX / 1_000) as u32;
 /// A drain that is longer than this is not a stop.
 const DRAIN_SECONDS_MAX: u32 = 24 * 3_600;
 const KB: usize = 1024;
@@ -29,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) database_url: String,
     pub(crate) data_dir: PathBuf,
     pub(crate) node_name: String,
+    pub(crate) labels: Vec<String>,
+    pub(crate) lease: Duration,
     pub(crate) log: Log,
     pub(crate) drain_limit: Duration,
     /// `None`: the handler `http` is off.
@@ -88,6 +92,8 @@ impl Config {
         }
         let database_url = all.text("database.url").unwrap_or_default();
         let node_name = all.text("node.name").unwrap_or_default();
+        let labels = all.list("node.labels");
+        let lease_seconds = all.count("node.lease_seconds", LEASE_SECONDS_MIN, LEASE_SECONDS_MAX);
         let log = log(all);
         let drain_seconds = all.count("shutdown.drain_seconds", 0, DRAIN_SECONDS_MAX);
         let http = http(all);
@@ -102,6 +108,8 @@ impl Config {
             database_url: if database_url.is_empty() { embedded_url(&data_dir) } else { database_url },
             data_dir,
             node_name: if node_name.is_empty() { host_name() } else { node_name },
+            labels: labels?,
+            lease: Duration::from_secs(lease_seconds?.into()),
             log: log?,
             drain_limit: Duration::from_secs(drain_seconds?.into()),
             http_allow: http,
