@@ -132,6 +132,7 @@ impl EngineBuilder {
         self.check()?;
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let node = self.join(Incarnation(dice.i64(1..))).await?;
+        let pools = self.load_pools().await?;
         let bodies = Handle::current();
         let quit = CancellationToken::new();
         let runtime = |name: &str| match self.own_thread {
@@ -148,7 +149,7 @@ impl EngineBuilder {
             registry: self.registry.clone(),
             cancel_grace: self.cancel_grace,
             claim_poll: claim_poll(self.store.as_ref()),
-            pools: self.load_pools().await?,
+            pools,
             dice,
             loops,
             lease_loop,
