@@ -16,11 +16,13 @@ pub(crate) mod fault;
 mod jobs;
 pub(crate) mod kind;
 mod limits;
+mod lanes;
 pub(crate) mod migrate;
 mod numbers;
 pub(crate) mod params;
 mod pools;
 mod requests;
+mod rates;
 pub(crate) mod row;
 pub(crate) mod session;
 mod sql;
@@ -187,7 +189,7 @@ impl Store for ServerStore {
     }
 
     async fn judge_rates_anew(&self) -> Result<()> {
-        not_built("judge_rates_anew")
+        run!(self, Write, "judge_rates_anew", session => rates::judge_anew(session))
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
