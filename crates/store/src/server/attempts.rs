@@ -12,7 +12,7 @@ use super::row::{Columns, Row};
 use super::session::Session;
 use super::sql;
 use crate::rules::cursor_parts;
-use crate::{DeadJob, Held, OutputChunk, Page, Stream};
+use crate::{DeadJob, OutputChunk, Page, Stream};
 
 pub(super) async fn of_job(
     session: &mut Session,
@@ -77,8 +77,8 @@ pub(super) async fn append_output(session: &mut Session, chunks: &[OutputChunk])
     let ints = |number: fn(&OutputChunk) -> i64| Column::Ints(chunks.iter().map(|chunk| Some(number(chunk))).collect());
     let texts = chunks.iter().map(|chunk| Some(Cow::Borrowed(chunk.text.as_str()))).collect();
     let columns = vec![
-        ints(|chunk| chunk.held.id.0),
-        ints(|chunk| chunk.held.fence.0),
+        ints(|chunk| chunk.attempt.job.0),
+        ints(|chunk| chunk.attempt.fence.0),
         ints(|chunk| chunk.seq.into()),
         ints(|chunk| chunk.time.as_ms()),
         ints(|chunk| stream_code(chunk.stream)),
@@ -98,7 +98,7 @@ pub(super) async fn output(
     let decode = |row| {
         let mut c = Columns::of(row);
         Ok(OutputChunk {
-            held: Held { id: id.job, fence: id.fence },
+            attempt: id,
             seq: c.count()?,
             time: c.time()?,
             stream: c.coded("stream", stream_of)?,

@@ -6,7 +6,7 @@ use mainspring_model::job::{Fires, Lane, QueueEntry, QueueState, SkipReason};
 use mainspring_model::task::{Task, TaskDefinition};
 use mainspring_model::{
     Attempt, AttemptStatus, BizId, CalendarName, Every, Fence, HandlerName, Incarnation, Job, JobId, JobStatus,
-    PoolName, Priority, RetryRule, Span, TaskCode, Trigger, Unique,
+    PoolName, Priority, RetryRule, Shard, Span, TaskCode, Trigger, Unique,
 };
 
 use super::fault::{Fault, Outcome};
@@ -28,7 +28,7 @@ pub(super) struct JobRow {
 }
 
 /// Of `job_read`; in `jobs_read` the id stands behind them.
-const JOB_COLUMNS: usize = 35;
+const JOB_COLUMNS: usize = 37;
 
 impl JobRow {
     fn decode(id: JobId, row: &Row) -> Outcome<JobRow> {
@@ -57,6 +57,7 @@ impl JobRow {
             fires: c.opt_time()?.map(Fires::one),
             skip_reason: None,
             concurrency_key: None,
+            shard: None,
             result_summary: c.opt_string()?,
             error_msg: c.opt_string()?,
             create_time: c.time()?,
@@ -74,7 +75,9 @@ impl JobRow {
         };
         let skip_reason = c.opt_int()?.map(|code| coded("skip reason", code, SkipReason::from_code)).transpose()?;
         let job = Job { payload, fires, skip_reason, concurrency_key: c.opt_string()?, ..job };
-        Ok(JobRow { job, unique, payload_ref, lane: lane(&mut c)? })
+        let lane = lane(&mut c)?;
+        let job = Job { shard: shard(&mut c)?, ..job };
+        Ok(JobRow { job, unique, payload_ref, lane })
     }
 }
 
@@ -85,6 +88,12 @@ fn queue_entry(c: &mut Columns<'_>) -> Outcome<Option<QueueEntry>> {
     };
     let state = coded("queue state", state, QueueState::from_code)?;
     Ok(Some(QueueEntry { state, due: c.time()?, owner: c.opt_int()?.map(Incarnation) }))
+}
+
+/// The columns `shard_index` and `shard_total`.
+pub(super) fn shard(c: &mut Columns<'_>) -> Outcome<Option<Shard>> {
+    let (index, total) = (c.opt_count()?, c.opt_count()?);
+    Ok(index.zip(total).map(|(index, total)| Shard { index, total }))
 }
 
 /// The lane that the columns `lane` and `concurrency_key` of a queue row name.
@@ -174,8 +183,10 @@ pub(super) fn task(row: &Row) -> Outcome<Task> {
         start_deadline_seconds: c.opt_count()?,
         on_lost: c.word("on lost")?,
         owner: c.opt_string()?,
-        tags: serde_json::from_str(c.text()?).map_err(|error| Fault::Row(format!("tags: {error}")))?,
+        tags: c.words("tags")?,
         description: c.opt_string()?,
+        node_labels: c.words("node labels")?,
+        broadcast: c.flag()?,
     };
     Ok(Task {
         id: c.int()?,

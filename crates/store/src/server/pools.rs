@@ -21,6 +21,7 @@ pub(super) async fn pools(session: &mut Session) -> Outcome<Vec<PoolSettings>> {
             paused: c.flag()?,
             when_full: when_full_of(c.text()?)?,
             rate_limit: c.opt_word("rate")?,
+            cluster_concurrency: c.opt_count()?,
         })
     })
 }
@@ -34,14 +35,16 @@ pub(super) async fn put(session: &mut Session, pool: &PoolSettings, by: &By) -> 
         pool.paused,
         when_full_word(pool.when_full),
         rate_limit.as_deref(),
+        pool.cluster_concurrency,
     ];
     session.run(&sql::POOL_PUT, &row).await?;
     let detail = format!(
-        "concurrency {}, queue {}, {}{}{}",
+        "concurrency {}, queue {}, {}{}{}{}",
         pool.concurrency,
         pool.queue_capacity,
         when_full_word(pool.when_full),
         rate_limit.map(|limit| format!(", at most {limit}")).unwrap_or_default(),
+        pool.cluster_concurrency.map(|jobs| format!(", on all nodes {jobs}")).unwrap_or_default(),
         if pool.paused { ", paused" } else { "" }
     );
     write_audit(session, by, "set", &format!("pool:{}", pool.name), &detail).await?;

@@ -117,6 +117,11 @@ impl<'r> Columns<'r> {
         Ok(self.opt_int()?.map(Timestamp::from_ms))
     }
 
+    /// A list that is kept as JSON.
+    pub(crate) fn words(&mut self, what: &str) -> Outcome<Vec<String>> {
+        serde_json::from_str(self.text()?).map_err(|error| Fault::Row(format!("{what}: {error}")))
+    }
+
     pub(crate) fn flag(&mut self) -> Outcome<bool> {
         Ok(self.int()? != 0)
     }

@@ -176,7 +176,7 @@ pub(super) async fn live_jobs(session: &mut Session, code: &TaskCode, limit: u32
 }
 
 /// The columns that a person decides, in the order of the statements.
-fn columns(definition: &TaskDefinition) -> [Param<'_>; 30] {
+fn columns(definition: &TaskDefinition) -> [Param<'_>; 32] {
     params![
         definition.name.as_str(),
         definition.kind.as_str(),
@@ -208,5 +208,7 @@ fn columns(definition: &TaskDefinition) -> [Param<'_>; 30] {
         definition.owner.as_deref(),
         serde_json::Value::from(definition.tags.clone()).to_string(),
         definition.description.as_deref(),
+        serde_json::Value::from(definition.node_labels.clone()).to_string(),
+        definition.broadcast,
     ]
 }
