@@ -301,8 +301,7 @@ fn a_killer_is_stopped_and_costs_nobody_else(kind: Kind) {
     let mut cluster = Cluster::start(kind, 2);
     cluster.node(0).task("ok", "probe.ok", &json!({}));
     cluster.node(0).task("die", "probe.die", &json!({"retryCount": 25}));
-    let ok: Vec<String> =
-        (0..200).map(|n| cluster.node(n % 2).submit(&json!({"task": "ok", "delay": "1s"}))).collect();
+    let ok: Vec<String> = (0..200).map(|n| cluster.node(n % 2).submit(&json!({"task": "ok", "delay": "1s"}))).collect();
     let killer = cluster.node(0).submit(&json!({"task": "die", "bizId": "killer", "maxRetry": 25, "delay": "1s"}));
     let mut crashes = 0;
     let end = stopwatch();
@@ -431,9 +430,8 @@ fn labels_drain_and_limits(kind: Kind) {
         cluster.node(0).wait_for(id, "SUCCESS", s(10));
         assert_eq!(Cluster::node_of(&cluster.witness().starts_of(id)[0]), 1, "the label was not heeded");
     }
-    let narrow: Vec<String> = (0..12)
-        .map(|at| cluster.node(at % 2).submit(&json!({"task": "narrow", "payload": {"ms": 700}})))
-        .collect();
+    let narrow: Vec<String> =
+        (0..12).map(|at| cluster.node(at % 2).submit(&json!({"task": "narrow", "payload": {"ms": 700}}))).collect();
     for id in &narrow {
         cluster.node(1).wait_for(id, "SUCCESS", s(30));
     }

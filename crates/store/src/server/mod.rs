@@ -10,25 +10,30 @@
 mod attempts;
 mod audit;
 mod calendars;
+mod claim;
 mod connections;
 mod decode;
 pub(crate) mod fault;
 mod jobs;
 pub(crate) mod kind;
-mod limits;
-mod lanes;
 mod lanes;
 mod limits;
 pub(crate) mod migrate;
+mod nodes;
 mod numbers;
+mod orphans;
+mod outcome;
 pub(crate) mod params;
+mod peek;
 mod pools;
 mod rates;
+mod release;
 mod requests;
-mod rates;
 pub(crate) mod row;
 pub(crate) mod session;
+mod settle;
 mod sql;
+mod start;
 pub(crate) mod statement;
 mod tasks;
 #[cfg(test)]
@@ -36,7 +41,7 @@ mod tests;
 mod transact;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -57,6 +62,7 @@ use tasks::Lock;
 use transact::run;
 
 use crate::clock::{ClockSample, DatabaseClock};
+use crate::rules::NodeEnd;
 use crate::{
     Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
     LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
@@ -144,23 +150,34 @@ impl Store for ServerStore {
     }
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
-        not_built("join")
+        let (node_number, newest_job) = run!(self, Write, "join", session => nodes::join(session, &node))?;
+        let taken_over = self.take_over_from_gone(now).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what dead nodes held is taken over in a moment");
+            TakenOver::default()
+        });
+        Ok(Joined { node_number, newest_job, taken_over })
     }
 
     async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
-        not_built("heartbeat")
+        let node = self.clock.node();
+        let heard =
+            run!(self, Beat, Single, "heartbeat", session => nodes::heartbeat(session, incarnation, lease_ms, node))?;
+        self.clock.learn(heard.sample);
+        Ok(heard.beat)
     }
 
     async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
-        not_built("take_over")
+        let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
+        Ok(TakenOver { nodes, ..self.take_over_from_gone(now).await? })
     }
 
     async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {
-        not_built("drain_node")
+        let by = By { who: by, now };
+        run!(self, Write, "drain_node", session => nodes::drain(session, incarnation, &by))
     }
 
     async fn news(&self) -> Result<News> {
-        not_built("news")
+        run!(self, Look, "news", session => nodes::news(session))
     }
 
     fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
@@ -168,11 +185,12 @@ impl Store for ServerStore {
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
-        not_built("leave")
+        self.empty(incarnation, NodeEnd::Leave, now, &mut TakenOver::default()).await?;
+        run!(self, Single, "leave", session => session.run(&sql::NODE_GONE, &params![incarnation])).map(drop)
     }
 
     async fn nodes(&self) -> Result<Vec<NodeRow>> {
-        not_built("nodes")
+        run!(self, Look, "nodes", session => nodes::nodes(session))
     }
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
@@ -196,24 +214,29 @@ impl Store for ServerStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
-        not_built("claim")
+        let peek = run!(self, Look, "claim", session => peek::Peek::of(session, &request))?;
+        if let Some(nothing) = peek.nothing(&request) {
+            return Ok(nothing);
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        run!(self, Write, "claim", session => claim::claim(session, &request, &peek, turn))
     }
 
     async fn give_back(&self, held: Vec<Held>, how: GiveBack, _now: Timestamp) -> Result<()> {
-        not_built("give_back")
+        run!(self, Write, "give_back", session => release::give_back(session, &held, how))
     }
 
     /// Asked of the writer, behind whatever is still on its way: a reader could answer with the state before it.
     async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
-        not_built("held")
+        run!(self, Look, "held", session => nodes::held(session, owner))
     }
 
     async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
-        not_built("unpark")
+        run!(self, Write, "unpark", session => release::unpark(session, &tasks))
     }
 
     async fn mark_started(&self, started: Vec<Started>) -> Result<Vec<bool>> {
-        not_built("mark_started")
+        run!(self, Write, "mark_started", session => start::mark_started(session, &started))
     }
 
     async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()> {
@@ -221,7 +244,7 @@ impl Store for ServerStore {
     }
 
     async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
-        not_built("settle")
+        run!(self, Write, "settle", session => settle::settle(session, &settlements, now))
     }
 
     async fn tasks(&self) -> Result<Vec<Task>> {
