@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainspring_model::ids::JobIds;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
-use mainspring_model::{Incarnation, JobId, PoolName, TaskCode, TaskDefinition, limits};
+use mainspring_model::{Incarnation, PoolName, Refused, TaskCode, TaskDefinition, limits};
 use mainspring_store::clock::SystemClock;
-use mainspring_store::{NewNode, PoolSettings, Replaces, Store, WhenFull};
+use mainspring_store::{News, PoolSettings, Replaces, Store, WhenFull};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use crate::core::{Core, Parts};
 use crate::dispatch::{self, Pools};
 use crate::error::Error;
 use crate::handler::Registry;
+use crate::node::{self, About, Node};
 use crate::{Engine, execute, schedule, submit, write_back};
 
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct EngineBuilder {
     seed: Option<u64>,
     host: String,
     version: String,
+    labels: Vec<String>,
+    lease: Duration,
     cancel_grace: Duration,
     own_thread: bool,
 }
@@ -43,6 +45,8 @@ impl EngineBuilder {
             seed: None,
             host: "localhost".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            labels: Vec::new(),
+            lease: Duration::from_millis(limits::LEASE_MS_DEFAULT),
             cancel_grace: Duration::from_millis(limits::CANCEL_GRACE_MS),
             own_thread: true,
         }
@@ -92,6 +96,22 @@ impl EngineBuilder {
         self
     }
 
+    /// What this node is or has. Tasks can ask for it (`nodeLabels`).
+    #[must_use]
+    pub fn labels(mut self, labels: Vec<String>) -> EngineBuilder {
+        self.labels = labels;
+        self
+    }
+
+    /// For how long others believe that this node lives when it does not say so. It says so three times as often, and
+    /// stops its own bodies before the lease ends. Shorter: jobs of a dead node run sooner elsewhere. Longer: a stall of
+    /// the database or of the node costs nothing.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> EngineBuilder {
+        self.lease = lease;
+        self
+    }
+
     /// How long a cancelled body may go on.
     #[must_use]
     pub fn cancel_grace(mut self, grace: Duration) -> EngineBuilder {
@@ -109,53 +129,89 @@ impl EngineBuilder {
 
     /// Joins the store (which takes over what a dead predecessor held), then begins to work.
     pub async fn start(self) -> Result<Engine, Error> {
+        self.check()?;
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        let incarnation = Incarnation(dice.i64(1..));
-        let node = NewNode {
-            incarnation,
-            host: self.host.clone(),
-            pid: std::process::id(),
-            version: self.version.clone(),
-            lease_ms: crate::heartbeat::LEASE_MS,
-            labels: Vec::new(),
-            handlers: self.registry.list().into_iter().map(|handler| handler.name.to_string()).collect(),
-            replaces: Replaces::Everyone,
-        };
-        let joined = self.store.join(node, self.clock.now()).await?;
-        let over = &joined.taken_over;
-        if over.released + over.lost + over.dead > 0 {
-            let (released, lost, dead) = (over.released, over.lost, over.dead);
-            tracing::info!(released, lost, dead, "jobs of a node that ended without a stop were taken over");
-        }
-        let ids = JobIds::new(joined.node_number).after(joined.newest_job.unwrap_or(JobId(0)));
+        let node = self.join(Incarnation(dice.i64(1..))).await?;
         let bodies = Handle::current();
         let quit = CancellationToken::new();
+        let runtime = |name: &str| match self.own_thread {
+            true => own_thread(name, self.clock.as_ref(), quit.clone()),
+            false => bodies.clone(),
+        };
+        let loops = runtime("mainspring");
+        // Nobody can take the lease from a node that is alone.
+        let lease_loop = if node.about.is_shared { runtime("mainspring-lease") } else { loops.clone() };
         let core = Arc::new(Core::new(Parts {
             store: self.store.clone(),
             clock: self.clock.clone(),
-            incarnation,
-            node_number: joined.node_number,
-            ids,
-            host: self.host.clone(),
+            node,
             registry: self.registry.clone(),
             cancel_grace: self.cancel_grace,
+            claim_poll: claim_poll(self.store.as_ref()),
             pools: self.load_pools().await?,
             dice,
-            loops: if self.own_thread { own_thread(self.clock.as_ref(), quit.clone()) } else { bodies.clone() },
+            loops,
+            lease_loop,
             bodies,
             quit,
         }));
+        // From here on the lease is kept, however long the rest takes.
+        core.spawn_lease_loop(node::keep_lease);
+        let loaded = self.load(&core).await;
+        if let Err(error) = loaded {
+            core.quit.cancel();
+            return Err(error);
+        }
+        spawn_loops(&core);
+        Ok(Engine::of(core))
+    }
+
+    async fn load(self, core: &Arc<Core>) -> Result<(), Error> {
         core.load_tasks().await?;
         for (code, definition) in self.tasks {
             let declared = core.declare_task(code.clone(), definition).await;
             declared.map_err(|error| of_task(&code, error))?;
         }
-        warn_of_missing_handlers(&core);
+        warn_of_missing_handlers(core);
         core.plan_all_again().await;
         core.judge_rates_anew().await;
         core.unpark_known(&core.tasks.all()).await?;
-        spawn_loops(&core);
-        Ok(Engine::of(core))
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Refused> {
+        let (low, high) = (limits::LEASE_MS_MIN, limits::LEASE_MS_MAX);
+        if !(u128::from(low)..=u128::from(high)).contains(&self.lease.as_millis()) {
+            let detail = format!("the lease is {:?}, allowed are {low} to {high} ms", self.lease);
+            return Err(Refused::field("lease", "OUT_OF_RANGE", detail));
+        }
+        if self.labels.len() > limits::NODE_LABELS_MAX {
+            let detail = format!("a node carries at most {} labels", limits::NODE_LABELS_MAX);
+            return Err(Refused::field("labels", "TOO_MANY", detail));
+        }
+        Ok(())
+    }
+
+    /// What others change from here on is news to this node.
+    async fn join(&self, incarnation: Incarnation) -> Result<Node, Error> {
+        let about = About {
+            host: self.host.clone(),
+            version: self.version.clone(),
+            labels: self.labels.clone(),
+            handlers: self.registry.list().into_iter().map(|handler| handler.name.to_string()).collect(),
+            lease: self.lease,
+            is_shared: self.store.info().is_shared,
+        };
+        let replaces = if about.is_shared { Replaces::Nobody } else { Replaces::Everyone };
+        let sent = self.clock.monotonic();
+        let joined = self.store.join(about.as_new(incarnation, replaces), self.clock.now()).await?;
+        let over = &joined.taken_over;
+        if over.released + over.lost + over.dead > 0 {
+            let (released, lost, dead) = (over.released, over.lost, over.dead);
+            tracing::info!(released, lost, dead, "jobs of a node that ended without a stop were taken over");
+        }
+        let news = if about.is_shared { self.store.news().await? } else { News::default() };
+        Ok(Node::new(about, incarnation, &joined, news, sent))
     }
 
     async fn load_pools(&self) -> Result<Pools, Error> {
@@ -163,8 +219,8 @@ impl EngineBuilder {
         let stored = self.store.pools().await?;
         for settings in &self.pools {
             match stored.iter().find(|stored| stored.name == settings.name) {
-                // A rate is kept by the store, and by what it has of the pool.
-                None if settings.rate_limit.is_some() => {
+                // A rate and a limit of all nodes are kept by the store, and by what it has of the pool.
+                None if settings.rate_limit.is_some() || settings.cluster_concurrency.is_some() => {
                     self.store.put_pool(settings.clone(), "configuration".to_owned(), self.clock.now()).await?;
                 }
                 Some(stored) if stored != settings => {
@@ -190,6 +246,12 @@ impl EngineBuilder {
     }
 }
 
+/// Where others leave jobs and nobody tells of them, this poll is how they are found.
+fn claim_poll(store: &dyn Store) -> Duration {
+    let tells = !store.info().is_shared || store.wakes().is_some();
+    Duration::from_millis(if tells { limits::CLAIM_POLL_MS } else { limits::CLAIM_POLL_SHARED_MS })
+}
+
 /// Of many declarations it must be said which one is wrong.
 fn of_task(code: &TaskCode, error: Error) -> Error {
     match error {
@@ -201,7 +263,7 @@ fn of_task(code: &TaskCode, error: Error) -> Error {
     }
 }
 
-fn default_pool() -> PoolSettings {
+pub(crate) fn default_pool() -> PoolSettings {
     PoolSettings {
         name: PoolName::default_pool(),
         concurrency: limits::POOL_CONCURRENCY_DEFAULT,
@@ -233,20 +295,24 @@ fn spawn_loops(core: &Arc<Core>) {
     core.spawn_loop("write back", write_back::settle_ended);
     core.spawn_loop("deadlines", execute::enforce_deadlines);
     core.spawn_loop("progress", execute::show_progress);
-    core.spawn_loop("heartbeat", crate::heartbeat::beat);
+    if core.node.about.is_shared {
+        core.spawn_loop("follow", node::follow);
+        core.spawn_loop("hear", node::hear);
+        core.spawn_loop("reconcile", node::reconcile);
+        core.spawn_loop("take over", node::take_over);
+    }
 }
 
 /// A runtime of its own for the engine's loops: a handler that blocks the application's threads cannot stop the clock
-/// that ends it. Its thread ends with the loops.
-fn own_thread(clock: &dyn Clock, quit: CancellationToken) -> Handle {
+/// that ends it. Its thread ends with the loops. It can do I/O, because a store may be called from it; what a store needs
+/// for longer than one call, such as connections, must live on a runtime of the store's.
+fn own_thread(name: &str, clock: &dyn Clock, quit: CancellationToken) -> Handle {
     wait_for_next_millisecond(clock);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime without I/O needs nothing that can be missing");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a few file descriptors can be opened");
     let handle = runtime.handle().clone();
     let run = move || runtime.block_on(quit.cancelled());
-    std::thread::Builder::new().name("mainspring".to_owned()).spawn(run).expect("one thread can be started");
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).expect("one thread can be started");
     handle
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mainspring_engine::{BlockingHandler, Context, Engine, Handler, Registry};
 use mainspring_model::time::Clock;
@@ -38,6 +39,8 @@ pub struct Builder {
     handlers: Registry,
     tasks: BTreeMap<String, Define>,
     pools: Vec<PoolSettings>,
+    labels: Vec<String>,
+    lease: Option<Duration>,
     on_callers_runtime: bool,
     /// The first thing that was wrong; told at the start, so that the builder reads well.
     wrong: Option<Refused>,
@@ -70,6 +73,8 @@ impl Builder {
             handlers: Registry::default(),
             tasks: BTreeMap::new(),
             pools: Vec::new(),
+            labels: Vec::new(),
+            lease: None,
             on_callers_runtime: false,
             wrong: None,
         }
@@ -143,6 +148,20 @@ impl Builder {
         self
     }
 
+    /// What this node is or has; tasks with `node_labels` ask for it.
+    #[must_use]
+    pub fn label(mut self, label: &str) -> Builder {
+        self.labels.push(label.to_owned());
+        self
+    }
+
+    /// How long other nodes believe that this one lives when it does not say so: 15 s.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Builder {
+        self.lease = Some(lease);
+        self
+    }
+
     /// For tests: a clock that stands still until it is moved.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
@@ -167,7 +186,10 @@ impl Builder {
             Place::Memory => Arc::new(MemoryStore::new(self.clock.clone())),
             Place::Store(store) => store,
         };
-        let mut engine = Engine::builder(store).clock(self.clock).handlers(self.handlers);
+        let mut engine = Engine::builder(store).clock(self.clock).handlers(self.handlers).labels(self.labels);
+        if let Some(lease) = self.lease {
+            engine = engine.lease(lease);
+        }
         for pool in self.pools {
             engine = engine.pool(pool);
         }

@@ -41,11 +41,15 @@ pub use open::open;
 pub use rows::*;
 pub use rules::check_filter;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
-pub use server::ServerStore;
+pub use server::{ApplicationTransaction, ServerStore, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+/// The driver whose transactions `submit_in` takes.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub use sqlx;
 
-type Result<T> = std::result::Result<T, StoreError>;
+/// What every verb answers.
+pub type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
@@ -165,8 +169,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn calendars(&self) -> Result<Vec<Calendar>>;
     /// Makes it, or replaces the whole of it.
     async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()>;
-    /// `false`: there was none. The caller has made sure that no task names it.
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool>;
+    /// Not while a task names it.
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion>;
 
     // ---- requests ----
     /// Keeps the request id, and forgets those whose time is over.

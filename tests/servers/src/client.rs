@@ -59,7 +59,7 @@ pub fn sql(url: &str, statements: &str) -> Result<String> {
 }
 
 /// Clients read statements from their standard input.
-fn client(url: &str) -> Result<Program> {
+pub(crate) fn client(url: &str) -> Result<Program> {
     let address = Address::parse(url)?;
     match address.scheme {
         "postgres" | "postgresql" => psql(url),
@@ -75,8 +75,9 @@ fn psql(url: &str) -> Result<Program> {
 }
 
 fn mariadb(address: &Address<'_>) -> Result<Program> {
-    let quiet = ["--no-defaults", "--batch", "--raw", "--skip-column-names", "--skip-ssl", "--connect-timeout=10"];
-    let program = Program::named("mariadb")?.args(quiet).arg(format!("--host={}", address.host));
+    let quiet = ["--no-defaults", "--batch", "--raw", "--skip-column-names", "--unbuffered", "--skip-ssl"];
+    let program =
+        Program::named("mariadb")?.args(quiet).arg("--connect-timeout=10").arg(format!("--host={}", address.host));
     let program = program.arg(format!("--port={}", address.port)).arg(format!("--user={}", address.user));
     let database = (!address.database.is_empty()).then(|| format!("--database={}", address.database));
     Ok(program.args(database).env("MYSQL_PWD", address.password))

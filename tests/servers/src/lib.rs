@@ -32,6 +32,7 @@ mod postgres;
 mod programs;
 mod proxy;
 mod server;
+mod session;
 mod standby;
 mod suite;
 
@@ -44,6 +45,7 @@ pub use pooler::{Pooler, pgbouncer};
 pub use programs::find;
 pub use proxy::{Counts, CutProxy, Direction, Mode, When};
 pub use server::{Durability, How, Kind, Server};
+pub use session::Session;
 pub use standby::Standby;
 pub use suite::{MYSQL_VARIABLE, POSTGRES_VARIABLE, SuiteServers, shared};
 

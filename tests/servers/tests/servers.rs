@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Result;
-use mainspring_test_servers::{Durability, How, Kind, Server, shared, sql};
+use mainspring_test_servers::{Durability, How, Kind, Server, Session, shared, sql};
 
 const KINDS: [Kind; 2] = [Kind::Postgres, Kind::MariaDb];
 
@@ -91,16 +91,15 @@ fn a_read_only_server_refuses_writes_until_it_is_not() -> Result<()> {
 
 #[test]
 fn an_open_session_hears_that_its_server_is_read_only() -> Result<()> {
-    for (kind, sleep) in [(Kind::Postgres, "pg_sleep(3)"), (Kind::MariaDb, "sleep(3)")] {
+    for kind in KINDS {
         let (server, database) = with_a_table(kind)?;
-        std::thread::scope(|scope| -> Result<()> {
-            // Well before the end of the sleep, whenever the session begins.
-            let session = scope.spawn(|| sql(&database, &format!("SELECT {sleep}; INSERT INTO seen VALUES (2)")));
-            server.set_read_only(true)?;
-            let refused = session.join().expect("no panic").expect_err("a write to a read-only server");
-            assert!(format!("{refused:#}").contains("read-only"), "{kind:?}: {refused:#}");
-            Ok(())
-        })?;
+        let mut session = Session::open(&database)?;
+        session.tell("SELECT 1")?;
+        assert_eq!(session.hear()?, "1");
+        server.set_read_only(true)?;
+        session.tell("INSERT INTO seen VALUES (2)")?;
+        let refused = session.close().expect_err("a write to a read-only server");
+        assert!(format!("{refused:#}").contains("read-only"), "{kind:?}: {refused:#}");
     }
     Ok(())
 }

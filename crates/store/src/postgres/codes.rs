@@ -10,6 +10,8 @@ pub(crate) fn class_of(code: &str) -> Class {
         // Shut down, crashed, starting, and a session that was ended from outside.
         "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Class::Broken,
         _ if code.starts_with("08") => Class::Broken,
+        // A prepared statement that is not there any more, or whose table was changed: another connection has none such.
+        "26000" | "0A000" => Class::Broken,
         // A statement that took too long: nothing is wrong with the connection.
         "57014" => Class::Refused(Trouble::Unavailable),
         "25006" => Class::Refused(Trouble::ReadOnly),

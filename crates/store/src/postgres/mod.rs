@@ -19,7 +19,8 @@ use crate::server::statement::Statement;
 
 pub(crate) const BEGIN: BeginWords = BeginWords {
     write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-    snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    // Lists are planned each time, for their own values: one plan for all of them would take a rare status for a common one.
+    snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan",
 };
 
 pub(crate) const MIGRATIONS: &[Migration] = &[

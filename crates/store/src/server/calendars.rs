@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mainspring_model::calendar::{Calendar, day};
-use mainspring_model::{CalendarName, Refused};
+use mainspring_model::{CalendarName, Refused, TaskCode};
 
 use super::audit::{By, definition_changed, write_audit};
 use super::decode::readable;
@@ -12,6 +12,7 @@ use super::params::params;
 use super::row::Columns;
 use super::session::Session;
 use super::sql;
+use crate::CalendarDeletion;
 
 pub(super) async fn calendars(session: &mut Session) -> Outcome<Vec<Calendar>> {
     readable(&session.rows(&sql::CALENDARS, &[]).await?, |row| {
@@ -35,13 +36,18 @@ pub(super) async fn put(session: &mut Session, calendar: &Calendar, by: &By) -> 
     definition_changed(session).await
 }
 
-pub(super) async fn delete(session: &mut Session, name: &CalendarName, by: &By) -> Outcome<bool> {
-    let deleted = session.run(&sql::CALENDAR_DELETE, &params![name.as_str()]).await? == 1;
-    if deleted {
-        write_audit(session, by, "delete", &object(name), "").await?;
-        definition_changed(session).await?;
+pub(super) async fn delete(session: &mut Session, name: &CalendarName, by: &By) -> Outcome<CalendarDeletion> {
+    let users = session.rows(&sql::CALENDAR_USERS, &params![name.as_str()]).await?;
+    if let Some(first) = users.first() {
+        let first = TaskCode::stored(Columns::of(first).text()?);
+        return Ok(CalendarDeletion::NamedBy { first, tasks: users.len() as u64 });
     }
-    Ok(deleted)
+    if session.run(&sql::CALENDAR_DELETE, &params![name.as_str()]).await? == 0 {
+        return Ok(CalendarDeletion::Missing);
+    }
+    write_audit(session, by, "delete", &object(name), "").await?;
+    definition_changed(session).await?;
+    Ok(CalendarDeletion::Deleted)
 }
 
 fn object(name: &CalendarName) -> String {

@@ -28,7 +28,7 @@ use crate::rules::{HeldOfLane, Window, is_full, lane_from};
 pub(super) enum Hold {
     /// Not at all.
     Look,
-    /// Nobody deletes them: for those who add jobs to tasks without limits. Many may hold them so at once.
+    /// Nobody deletes them: for those who add jobs. Many may hold them so at once. Tasks with limits are left out.
     Share,
     /// Nobody else decides by their live jobs, or changes them.
     Change,
@@ -68,7 +68,7 @@ impl Tasks {
         let column = codes.iter().map(|code| Some(code.as_str().into())).collect();
         let asked = params![Batch { columns: vec![Column::Texts(column)] }];
         let rows = session.rows(hold.statement(), &asked).await?;
-        if hold != Hold::ChangeIfFree {
+        if matches!(hold, Hold::Look | Hold::Change) {
             self.read.extend(codes.into_iter().map(|code| (code.clone(), Ok(None))));
         }
         for row in &rows {
@@ -83,7 +83,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Was it read? After `Hold::ChangeIfFree`: is it held?
+    /// Was it read? Of the last `Hold::ChangeIfFree` and `Hold::Share`: is it held?
     pub(super) fn knows(&self, code: &TaskCode) -> bool {
         self.read.contains_key(code)
     }

@@ -13,6 +13,7 @@ mod calendars;
 mod claim;
 mod connections;
 mod decode;
+mod ends;
 pub(crate) mod fault;
 mod jobs;
 pub(crate) mod kind;
@@ -21,6 +22,7 @@ mod limits;
 pub(crate) mod migrate;
 mod nodes;
 mod numbers;
+mod operate;
 mod orphans;
 mod outcome;
 pub(crate) mod params;
@@ -30,15 +32,20 @@ mod rates;
 mod release;
 mod requests;
 pub(crate) mod row;
+mod schedule;
 pub(crate) mod session;
 mod settle;
 mod sql;
 mod start;
 pub(crate) mod statement;
+mod submit;
+mod submit_in;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod transact;
+
+pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,10 +71,10 @@ use transact::run;
 use crate::clock::{ClockSample, DatabaseClock};
 use crate::rules::NodeEnd;
 use crate::{
-    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
-    Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
+    Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
+    Started, Store, StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
 };
 
 /// How long the statements of a migration may take: an index over a long history.
@@ -121,13 +128,6 @@ async fn sample(session: &mut Session, node: &dyn Clock) -> Outcome<ClockSample>
     Ok(ClockSample { sent, answered: node.monotonic(), database: Timestamp::from_ms(database) })
 }
 
-/// The stages that follow this one.
-fn not_built<T>(verb: &'static str) -> Result<T> {
-    let reason = "not built yet for database servers".to_owned();
-    Err(StoreError::NotApplied { verb, kind: Trouble::Statement, reason })
-}
-
-#[expect(unused_variables, reason = "verbs that are not built yet")]
 #[async_trait]
 impl Store for ServerStore {
     fn info(&self) -> StoreInfo {
@@ -194,19 +194,19 @@ impl Store for ServerStore {
     }
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
-        not_built("submit")
+        run!(self, Write, "submit", session => submit::submit(session, owner, &jobs))
     }
 
     async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
-        not_built("fire")
+        run!(self, Write, "fire", session => schedule::fire(session, owner, &fires, now))
     }
 
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
-        not_built("replan")
+        run!(self, Write, "replan", session => schedule::replan(session, &replans))
     }
 
     async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>> {
-        not_built("expire")
+        run!(self, Write, "expire", session => operate::expire(session, &expiries, now))
     }
 
     async fn judge_rates_anew(&self) -> Result<()> {
@@ -324,7 +324,7 @@ impl Store for ServerStore {
         run!(self, Write, "put_calendar", session => calendars::put(session, &calendar, &by))
     }
 
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool> {
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion> {
         let by = By { who: by, now };
         run!(self, Write, "delete_calendar", session => calendars::delete(session, &name, &by))
     }
@@ -359,15 +359,15 @@ impl Store for ServerStore {
     }
 
     async fn operate(&self, operate: Operate) -> Result<Operated> {
-        not_built("operate")
+        run!(self, Write, "operate", session => operate::operate(session, &operate))
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        run!(self, Look, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
+        run!(self, Read, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
     }
 
     async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
-        run!(self, Look, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
+        run!(self, Read, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
     }
 
     async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>> {
@@ -379,15 +379,15 @@ impl Store for ServerStore {
     }
 
     async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>> {
-        run!(self, Look, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
+        run!(self, Read, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
     }
 
     async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount> {
-        run!(self, Look, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
+        run!(self, Read, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
     }
 
     async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
-        run!(self, Look, "live_jobs", session => numbers::live_jobs(session, cap))
+        run!(self, Read, "live_jobs", session => numbers::live_jobs(session, cap))
     }
 
     async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use mainspring_model::decide::{Budget, Next};
 use mainspring_model::job::{DeadCause, Lane, SkipReason};
-use mainspring_model::{AttemptStatus, JobId, JobStatus, TaskCode, Timestamp};
+use mainspring_model::{AttemptStatus, JobId, JobStatus, Timestamp};
 
 use super::fault::Outcome;
 use super::params::{Batch, Column, params};
@@ -277,19 +277,4 @@ pub(super) async fn write_deaths(
     session.run(&sql::DEAD_INSERT_ALL, &params![batch, now]).await?;
     let batch = Batch { columns: vec![ids, tasks, texts] };
     session.run(&sql::ALERT_INSERT_ALL, &params![batch, "JOB_FAILED", now]).await.map(drop)
-}
-
-/// People are to be told that the job has stopped its task.
-pub(super) async fn alert_stopped(
-    session: &mut Session,
-    id: JobId,
-    task: &TaskCode,
-    text: &str,
-    now: Timestamp,
-) -> Outcome<()> {
-    let ids = Column::Ints(vec![Some(id.0)]);
-    let texts = [task.as_str(), text].map(|text| Column::Texts(vec![Some(text.into())]));
-    let [task, text] = texts;
-    let batch = Batch { columns: vec![ids, task, text] };
-    session.run(&sql::ALERT_INSERT_ALL, &params![batch, "TASK_STOPPED", now]).await.map(drop)
 }

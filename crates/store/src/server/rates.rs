@@ -6,6 +6,8 @@
 //!
 //! **Invariant:** whoever looks at a ring in order to start, holds its task or its pool until the end of its transaction.
 
+use std::collections::BTreeSet;
+
 use mainspring_model::{JobId, PoolName, RateLimit, TaskCode, Timestamp};
 
 use super::fault::Outcome;
@@ -180,4 +182,17 @@ pub(super) async fn judge_anew(session: &mut Session) -> Outcome<()> {
             session.run(&sql::RING_OPEN, &params![scope, key, None::<i64>]).await?;
         }
     }
+}
+
+/// The pools with a limit that holds in all nodes together: their jobs are counted where they are claimed.
+pub(super) async fn limited_pools(session: &mut Session) -> Outcome<BTreeSet<PoolName>> {
+    let mut limited = BTreeSet::new();
+    for row in session.rows(&sql::POOLS_LIMITED, &[]).await? {
+        let mut c = Columns::of(&row);
+        let pool = PoolName::stored(c.text()?);
+        if PoolLimits::decode(&pool, &mut c)?.are_there() {
+            limited.insert(pool);
+        }
+    }
+    Ok(limited)
 }

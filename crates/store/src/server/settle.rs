@@ -12,12 +12,14 @@ use mainspring_model::job::Lane;
 use mainspring_model::{AttemptStatus, JobId, JobStatus, TaskCode, Timestamp, Trigger};
 
 use super::audit::{By, definition_changed, write_audit};
+use super::ends::alert;
 use super::fault::{Fault, Outcome};
 use super::lanes::{self, Hold, Tasks};
-use super::outcome::{Ending, alert_stopped, write_all, write_attempts, write_deaths};
+use super::outcome::{Ending, write_all, write_attempts, write_deaths};
 use super::params::params;
 use super::release::{Busy, lock};
 use super::row::Columns;
+use super::schedule::after_end;
 use super::session::Session;
 use super::sql;
 use crate::rules::{is_own_end, stopped_text};
@@ -108,15 +110,15 @@ impl Batch<'_> {
         answers: &mut [Option<Settled>],
     ) -> Outcome<()> {
         let (mut deaths, mut stops, mut fired) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, _) in ended {
+        for (at, lane) in ended {
             let settlement = &self.settlements[*at];
             let Next::Final { status, dead, stop_task } = settlement.decision.next else { continue };
             deaths.extend(dead.map(|cause| (settlement, cause)));
             if stop_task {
                 stops.push((settlement, status));
             }
-            // The first end sets the next fire time, and the others find it set.
-            let is_fired = matches!(settlement.trigger, Trigger::Cron | Trigger::Misfire);
+            // A task that waits for ends has its jobs in lanes. The first end sets the next fire time, the others find it set.
+            let is_fired = matches!(settlement.trigger, Trigger::Cron | Trigger::Misfire) && lane.is_some();
             if is_fired && !fired.iter().any(|fired: &&Settlement| fired.task == settlement.task) {
                 fired.push(settlement);
             }
@@ -200,16 +202,11 @@ impl Batch<'_> {
         let (task, id): (&TaskCode, JobId) = (&settlement.task, settlement.held.id);
         let text = stopped_text(task, id, status);
         if session.run(&sql::TASK_STOP, &params![task.as_str(), self.now, text.as_str()]).await? == 1 {
-            alert_stopped(session, id, task, &text, self.now).await?;
+            alert(session, "TASK_STOPPED", Some(id), task, &text, self.now).await?;
             let by = By { who: "system".to_owned(), now: self.now };
             write_audit(session, &by, "disable", &format!("task:{task}"), &text).await?;
             definition_changed(session).await?;
         }
         Ok(())
     }
-}
-
-// TODO(nodes: taken from `schedule` once it is there)
-async fn after_end(_: &mut Session, _: &TaskCode, _: Trigger, _: Timestamp, _: Timestamp) -> Outcome<()> {
-    Ok(())
 }
