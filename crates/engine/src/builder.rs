@@ -6,7 +6,6 @@ use std::time::Duration;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, PoolName, Refused, TaskCode, TaskDefinition, limits};
-use mainspring_store::clock::SystemClock;
 use mainspring_store::{News, PoolSettings, Replaces, Store, WhenFull};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -37,8 +36,8 @@ pub struct EngineBuilder {
 impl EngineBuilder {
     pub(crate) fn new(store: Arc<dyn Store>) -> EngineBuilder {
         EngineBuilder {
+            clock: store.clock(),
             store,
-            clock: SystemClock::new(),
             registry: Registry::default(),
             pools: vec![default_pool()],
             tasks: Vec::new(),
@@ -76,6 +75,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Instead of the store's, which is the database's time.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> EngineBuilder {
         self.clock = clock;
