@@ -4,6 +4,8 @@ mod cold;
 mod opening;
 mod plans;
 mod sessions;
+mod suite;
+mod together;
 
 use std::sync::Arc;
 
