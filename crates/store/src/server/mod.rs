@@ -214,11 +214,11 @@ impl Store for ServerStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let peek = run!(self, Look, "claim", session => peek::Peek::of(session, &request))?;
         if let Some(nothing) = peek.nothing(&request) {
             return Ok(nothing);
         }
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         run!(self, Write, "claim", session => claim::claim(session, &request, &peek, turn))
     }
 
