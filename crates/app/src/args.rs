@@ -5,6 +5,7 @@ pub(crate) mod cron;
 pub(crate) mod task;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -46,6 +47,9 @@ pub(crate) enum Command {
     /// Pools: bounded slots in which jobs run
     #[command(subcommand)]
     Pool(Pool),
+    /// Nodes: the engines that work on the database
+    #[command(subcommand)]
+    Node(Node),
     /// Calendars: days on which schedules rest
     #[command(subcommand)]
     Calendar(calendar::Calendar),
@@ -55,7 +59,7 @@ pub(crate) enum Command {
     /// The configuration
     #[command(subcommand)]
     Config(Config),
-    /// Check the invariants in a database that no server has open
+    /// Check the invariants in a database; an embedded one must not be open in a server
     Verify(Place),
     /// Measure this machine: an engine of its own in a directory that is removed afterwards
     Bench(Bench),
@@ -67,7 +71,8 @@ pub(crate) struct Place {
     /// The configuration file [default: MAINSPRING_CONFIG, or mainspring.toml when it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The database: sqlite://PATH or memory:
+    /// The database: sqlite://PATH, postgres://…, mysql://… or memory:. With a password, better in the configuration or in
+    /// MAINSPRING_DATABASE__URL: others see the arguments of a process
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// The directory for everything that the server keeps
@@ -82,6 +87,12 @@ pub(crate) struct Serve {
     /// Where to listen; loopback addresses only
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+    /// A label that this node carries; repeatable, all of them
+    #[arg(long = "label", value_name = "LABEL")]
+    pub(crate) labels: Vec<String>,
+    /// How long other nodes believe that this one lives when it does not say so, such as 15s
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) lease: Option<String>,
     /// For trials: probe handlers are on, and the http handler may call loopback addresses
     #[arg(long)]
     pub(crate) dev: bool,
@@ -213,12 +224,39 @@ pub(crate) struct PoolSet {
     /// Starts in any period of that length, such as 100/1m; an empty one takes the limit away
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_limit: Option<String>,
+    /// Jobs at one time on all nodes together; none takes the limit away
+    #[arg(long, value_name = "N|none")]
+    pub(crate) cluster_concurrency: Option<Limit>,
     /// Start no more jobs
     #[arg(long, conflicts_with = "resume")]
     pub(crate) pause: bool,
     /// Start jobs again
     #[arg(long)]
     pub(crate) resume: bool,
+}
+
+/// A number, or `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<u32>);
+
+impl FromStr for Limit {
+    type Err = std::num::ParseIntError;
+    fn from_str(text: &str) -> Result<Limit, Self::Err> {
+        if text == "none" { Ok(Limit(None)) } else { text.parse().map(|number| Limit(Some(number))) }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Node {
+    /// List nodes, also those that are gone
+    List,
+    /// Let a node take no new work: it ends what it has begun, and stops when it is told to
+    Drain {
+        /// The node's id, as the list shows it
+        id: String,
+        #[command(flatten)]
+        request: task::Request,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -283,6 +321,12 @@ mod tests {
             "job retry 7 --request-id r",
             "task delete t --version 3 --request-id r",
             "pool set p --concurrency 3 --pause",
+            "pool set p --cluster-concurrency none",
+            "node list",
+            "node drain 00c0ffee00c0ffee --request-id r",
+            "serve --label gpu --label zone=eu --lease 30s",
+            "task create t --handler h --node-label gpu --node-label eu --broadcast",
+            "task edit t --node-label= --broadcast=false",
             "config explain --format json",
             "cron preview @daily --tz Asia/Shanghai --from 2026-01-01T00:00:00Z --count 3",
             "verify --database sqlite://x",
@@ -291,9 +335,15 @@ mod tests {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
             assert!(read.is_ok(), "{line}: {read:?}");
         }
-        for line in
-            ["submit", "submit t --delay 1s --at x", "pool set p --pause --resume", "serve 8700", "bench --jobs 0"]
-        {
+        for line in [
+            "submit",
+            "pool set p --cluster-concurrency some",
+            "node drain",
+            "submit t --delay 1s --at x",
+            "pool set p --pause --resume",
+            "serve 8700",
+            "bench --jobs 0",
+        ] {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
             assert_eq!(read.expect_err(line).exit_code(), 2);
         }

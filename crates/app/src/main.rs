@@ -56,6 +56,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calendar(command) => {
             with_client(cli.server, async |client| cmd::calendar::run(command, client, format).await)
         }
+        Command::Node(command) => with_client(cli.server, async |client| cmd::node::run(command, client, format).await),
         Command::Pool(command) => with_client(cli.server, async |client| cmd::pool::run(command, client, format).await),
     }
 }

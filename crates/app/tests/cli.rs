@@ -73,6 +73,69 @@ fn a_repeated_request_says_that_it_was_done_before() {
 }
 
 #[test]
+fn nodes_are_listed_and_drained() {
+    let server = Server::start("[node]\nname = 'here'\nlabels = ['gpu', 'eu']\n");
+    let nodes = server.json(&["node", "list"]);
+    let (id, name) = (nodes["items"][0]["id"].as_str().expect("an id"), nodes["items"][0]["name"].clone());
+    assert_eq!((name, &nodes["items"][0]["labels"]), (json!("here#1"), &json!(["gpu", "eu"])));
+    assert!(text(&server.run(&["node", "list"]).stdout).contains("gpu, eu"));
+    let drain = ["node", "drain", id, "--request-id", "d"];
+    assert_eq!(server.json(&drain)["state"], "DRAINING");
+    assert_eq!(server.json(&drain)["duplicate"], true);
+    assert_eq!(server.run(&["node", "drain", "0123456789abcdef"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_pool_is_limited_on_all_nodes_together() {
+    let server = Server::start("[[pools]]\nname = 'p'\ncluster_concurrency = 7\n");
+    let limit = |pools: &Value| {
+        let pool = pools["items"].as_array().expect("pools").iter().find(|pool| pool["name"] == "p");
+        pool.expect("it is declared")["clusterConcurrency"].clone()
+    };
+    assert_eq!(limit(&server.json(&["pool", "list"])), 7);
+    assert_eq!(server.json(&["pool", "set", "p", "--cluster-concurrency", "3"])["clusterConcurrency"], 3);
+    assert_eq!(server.run(&["pool", "set", "p", "--cluster-concurrency", "0"]).status.code(), Some(2));
+    server.json(&["pool", "set", "p", "--cluster-concurrency", "none"]);
+    assert_eq!(limit(&server.json(&["pool", "list"])), Value::Null);
+}
+
+#[test]
+fn a_task_is_told_on_which_nodes_it_runs() {
+    let server = Server::start("");
+    let create =
+        ["task", "create", "b", "--handler", "probe.ok", "--node-label", "gpu", "--node-label", "eu", "--broadcast"];
+    let task = server.json(&create);
+    assert_eq!((&task["nodeLabels"], &task["broadcast"]), (&json!(["gpu", "eu"]), &json!(true)));
+    let task = server.json(&["task", "edit", "b", "--node-label=", "--broadcast=false"]);
+    assert_eq!((&task["nodeLabels"], &task["broadcast"]), (&json!([]), &json!(false)));
+    let refused = server.run(&["task", "edit", "b", "--broadcast", "--max-running", "2"]);
+    assert!(text(&refused.stderr).contains("maxRunning cannot be used with broadcast"), "{refused:?}");
+}
+
+#[test]
+fn the_password_of_a_database_is_shown_nowhere() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let check = |url: &str, shown: &str| {
+        for args in [
+            &["config", "explain"][..],
+            &["config", "explain", "--format", "json"],
+            &["verify"],
+            &["serve", "--listen", "127.0.0.1:0"],
+        ] {
+            let all = [args, &["--database", url]].concat();
+            let output = run_in(dir.path(), &all);
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(!said.contains("hunter2"), "{args:?}: {said}");
+            assert!(args[0] != "config" || said.contains(shown), "{args:?}: {said}");
+        }
+    };
+    check("postgres://me:hunter2@127.0.0.1:1/jobs?sslmode=disable", "postgres://…@127.0.0.1:1/jobs");
+    check("mysql://127.0.0.1:1/jobs?password=hunter2", "mysql://127.0.0.1:1/jobs?…");
+    check("mariadb://me:hunter2", "mariadb://…");
+    assert!(!dir.path().join("mainspring-data").exists(), "a database server needs no directory");
+}
+
+#[test]
 fn exit_codes_tell_failed_refused_and_unavailable_apart() {
     let server = Server::start("");
     server.task("fails", "probe.fail");

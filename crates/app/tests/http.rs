@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mainspring_engine::execute::egress::Egress;
 use mainspring_engine::execute::http::HttpHandler;
 use mainspring_engine::execute::process::JobFacts;
-use mainspring_model::{Verdict, Wait};
+use mainspring_model::{Shard, Verdict, Wait};
 use mainspring_store::clock::ManualClock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -57,6 +57,7 @@ fn facts(payload: String) -> JobFacts {
         fence: 5,
         biz_id: Some("order 42".to_owned()),
         fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
+        shard: Some(Shard { index: 1, total: 3 }),
         payload,
     }
 }
@@ -159,6 +160,8 @@ async fn a_request_carries_its_attempt_and_its_key() {
         "x-mainspring-job-id: 77",
         "x-mainspring-attempt: 2",
         "x-mainspring-fence: 5",
+        "x-mainspring-shard-index: 1",
+        "x-mainspring-shard-total: 3",
         "idempotency-key: order 42",
         "content-type: application/json",
         "x-team: a",

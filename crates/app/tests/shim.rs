@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use mainspring_engine::execute::process::{CommandHandler, CommandTemplate, End, JobFacts, ProgramEnd};
-use mainspring_model::{HandlerName, Verdict};
+use mainspring_model::{HandlerName, Shard, Verdict};
 use mainspring_store::Stream;
 
 const MAINSPRING: &str = env!("CARGO_BIN_EXE_mainspring");
@@ -29,6 +29,7 @@ fn facts(payload: &str) -> JobFacts {
         fence: 5,
         biz_id: None,
         fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
+        shard: Some(Shard { index: 1, total: 3 }),
         payload: payload.to_owned(),
     }
 }
@@ -274,6 +275,8 @@ async fn the_environment_is_what_the_template_says() {
             "MAINSPRING_FENCE",
             "MAINSPRING_FIRE_TIME",
             "MAINSPRING_JOB_ID",
+            "MAINSPRING_SHARD_INDEX",
+            "MAINSPRING_SHARD_TOTAL",
             "MAINSPRING_TASK",
             "PATH"
         ]

@@ -59,8 +59,8 @@ impl EngineBuilder {
         self
     }
 
-    /// A pool's settings where the store has none yet: what a person changed later wins. A pool with a rate is written to
-    /// the store at once.
+    /// A pool's settings where the store has none yet: what a person changed later wins. A pool with a rate
+    /// or a limit of all nodes is written to the store at once.
     #[must_use]
     pub fn pool(mut self, settings: PoolSettings) -> EngineBuilder {
         self.pools.retain(|pool| pool.name != settings.name);
@@ -185,11 +185,7 @@ impl EngineBuilder {
             let detail = format!("the lease is {:?}, allowed are {low} to {high} ms", self.lease);
             return Err(Refused::field("lease", "OUT_OF_RANGE", detail));
         }
-        if self.labels.len() > limits::NODE_LABELS_MAX {
-            let detail = format!("a node carries at most {} labels", limits::NODE_LABELS_MAX);
-            return Err(Refused::field("labels", "TOO_MANY", detail));
-        }
-        Ok(())
+        mainspring_model::node::check_labels(&self.labels)
     }
 
     /// What others change from here on is news to this node.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainspring_model::{AttemptId, BizId, Fence, JobId, TaskCode, Timestamp, Trigger};
+use mainspring_model::{AttemptId, BizId, Fence, JobId, Shard, TaskCode, Timestamp, Trigger};
 use mainspring_store::Stream;
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +53,11 @@ impl Context {
     /// The fire time that a schedule made the job for; the latest when it stands for several.
     pub fn fire_time(&self) -> Option<Timestamp> {
         self.attempt.claim.fire_time
+    }
+
+    /// Which part of a broadcast this is: each node that can run the task gets one.
+    pub fn shard(&self) -> Option<Shard> {
+        self.attempt.claim.shard
     }
 
     /// JSON text; `null` when neither the job nor its task has any.

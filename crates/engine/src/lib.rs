@@ -298,11 +298,6 @@ impl Engine {
         &self.core.clock
     }
 
-    /// For people: `host#number`.
-    pub fn node_name(&self, number: u16) -> String {
-        format!("{}#{number}", self.core.node.about.host)
-    }
-
     /// Takes no new work, lets bodies end until `limit`, gives the rest back. No attempt is burnt.
     pub async fn stop(&self, limit: Duration) -> StopReport {
         self.core.stop(limit).await

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mainspring_model::node::Runners;
 use mainspring_model::refused::Complaints;
 use mainspring_model::{Code, Incarnation, NodeState, PoolName, QueueState, Refused, Timestamp, limits};
-use mainspring_store::{LiveCount, PoolSettings};
+use mainspring_store::{LiveCount, PoolSettings, StoreInfo};
 
 use crate::core::{Core, Count};
 use crate::error::Error;
@@ -82,6 +82,8 @@ pub struct Health {
     pub problems: Vec<String>,
     pub stopping: bool,
     pub node: NodeView,
+    /// What its database is, and how much a commit there can bear.
+    pub store: StoreInfo,
     pub totals: Totals,
 }
 
@@ -162,6 +164,9 @@ fn check_pool(settings: &PoolSettings, other_pools: usize) -> Result<(), Refused
     };
     in_range("concurrency", settings.concurrency, 1, limits::POOL_CONCURRENCY_MAX);
     in_range("queueCapacity", settings.queue_capacity, 1, limits::POOL_QUEUE_MAX);
+    if let Some(jobs) = settings.cluster_concurrency {
+        in_range("clusterConcurrency", jobs, 1, limits::CLUSTER_CONCURRENCY_MAX);
+    }
     if other_pools >= limits::POOLS_MAX {
         complaints.add("name", "TOO_MANY", format!("at most {} pools are kept", limits::POOLS_MAX));
     }
@@ -191,7 +196,8 @@ pub(crate) async fn health(core: &Core) -> Health {
     if stopping {
         problems.push("the node is stopping".to_owned());
     }
-    Health { ready: problems.is_empty(), problems, stopping, node, totals: core.counts.totals(zombies_now) }
+    let (store, totals) = (core.store.info(), core.counts.totals(zombies_now));
+    Health { ready: problems.is_empty(), problems, stopping, node, store, totals }
 }
 
 pub(crate) fn node(core: &Core) -> NodeView {

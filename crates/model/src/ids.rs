@@ -110,6 +110,17 @@ impl fmt::Display for AttemptId {
     }
 }
 
+impl FromStr for Incarnation {
+    type Err = Refused;
+    fn from_str(text: &str) -> Result<Incarnation, Refused> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        i64::from_str_radix(text, 16).ok().filter(|_| digits).map(Incarnation).ok_or_else(|| {
+            let shown = crate::text::excerpt(text, 40);
+            Refused::field("id", "NOT_AN_ID", format!("`{shown}` is not a node's id: 16 hexadecimal digits"))
+        })
+    }
+}
+
 impl FromStr for JobId {
     type Err = Refused;
     fn from_str(text: &str) -> Result<JobId, Refused> {
@@ -274,6 +285,17 @@ mod tests {
         let old = ids.next(now);
         let new = ids.as_node(2).next(now);
         assert_ne!(old.0 & ((1 << SEQUENCE_BITS) - 1), new.0 & ((1 << SEQUENCE_BITS) - 1), "{old} and {new}");
+    }
+
+    #[test]
+    fn incarnations_read_and_print_the_same() {
+        for number in [1, 0x00ab_cdef, i64::MAX] {
+            let text = Incarnation(number).to_string();
+            assert_eq!(text.parse(), Ok(Incarnation(number)), "{text}");
+        }
+        for wrong in ["", "1", "g000000000000000", "+00000000000000a", "ffffffffffffffff", "00000000000000010"] {
+            assert!(wrong.parse::<Incarnation>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

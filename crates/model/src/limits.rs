@@ -8,6 +8,9 @@ pub const BIZ_ID_CHARS_MAX: usize = 200;
 pub const TASK_NAME_CHARS_MAX: usize = 200;
 pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
 pub const TAGS_MAX: usize = 20;
+/// Labels are compared for every claim, and stand in lists of nodes.
+pub const NODE_LABEL_CHARS_MAX: usize = 60;
+pub const NODE_LABELS_MAX: usize = 20;
 
 /// Past this a payload is kept in the attachment table, so that rows of the record stay narrow.
 pub const PAYLOAD_INLINE_BYTES_MAX: usize = 16 * 1024;
@@ -61,6 +64,8 @@ pub const POOL_QUEUE_MAX: u32 = 20_000;
 pub const POOL_CONCURRENCY_DEFAULT: u32 = 64;
 pub const POOL_CONCURRENCY_MAX: u32 = 10_000;
 pub const POOLS_MAX: usize = 200;
+/// Jobs of a pool at one time, on all nodes together: ten of the largest pools.
+pub const CLUSTER_CONCURRENCY_MAX: u32 = 100_000;
 
 /// Places that a full memory keeps for urgent jobs (high and critical), beside its capacity.
 pub const fn urgent_places(queue_capacity: u32) -> u32 {
@@ -95,8 +100,6 @@ pub const LAST_WORDS_MS: u64 = 3_000;
 pub const NEWS_LOOK_MS: u64 = 1_000;
 /// Not more often than this, however many hints come.
 pub const NEWS_PAUSE_MS: u64 = 100;
-/// Names that a node carries.
-pub const NODE_LABELS_MAX: usize = 50;
 /// Tasks that are not known here and whose jobs are left to others; past it such jobs are taken and given back.
 pub const STRANGE_TASKS_MAX: usize = 1_000;
 /// Callers that look for the end of their job in the store at one time.
@@ -158,6 +161,8 @@ const _: () = assert!(LEASE_MS_MIN <= LEASE_MS_DEFAULT && LEASE_MS_DEFAULT <= LE
 const _: () = assert!(PAYLOAD_INLINE_BYTES_MAX < PAYLOAD_BYTES_MAX);
 const _: () = assert!(FLUSH_JOBS_MAX <= BATCH_JOBS_MAX && BATCH_JOBS_MAX <= INTAKE_JOBS_MAX);
 const _: () = assert!(POOL_QUEUE_DEFAULT <= POOL_QUEUE_MAX && POOL_CONCURRENCY_DEFAULT <= POOL_CONCURRENCY_MAX);
+const _: () = assert!(POOL_CONCURRENCY_MAX <= CLUSTER_CONCURRENCY_MAX);
+const _: () = assert!(LEASE_MS_MIN <= LEASE_MS_DEFAULT && LEASE_MS_DEFAULT <= LEASE_MS_MAX);
 const _: () = assert!(RETRY_BASE_MS_DEFAULT <= RETRY_CAP_MS_DEFAULT && RETRY_CAP_MS_DEFAULT <= RETRY_CAP_MS_MAX);
 const _: () = assert!(MAX_CATCHUP_DEFAULT <= MAX_CATCHUP_MAX && MAX_CATCHUP_MAX < MISSED_FIRES_COUNTED_MAX);
 const _: () = assert!(MISFIRE_GRACE_SECONDS_DEFAULT <= MISFIRE_GRACE_SECONDS_MAX);

@@ -1,7 +1,9 @@
 //! A node: one start of one engine, known by its incarnation.
 
 use crate::HandlerName;
+use crate::limits;
 use crate::names::words;
+use crate::refused::{Complaints, Refused};
 
 words! {
     /// Where a node is in its life.
@@ -43,6 +45,30 @@ pub fn runners(handler: &HandlerName, labels: &[String], nodes: &[Skills]) -> Ru
     found
 }
 
+/// Words that a node carries, or that a task asks for. They stand in lists with commas between, also in the environment.
+pub fn check_labels(labels: &[String]) -> Result<(), Refused> {
+    let mut complaints = Complaints::default();
+    let mut complain = |code, detail| complaints.add("labels", code, detail);
+    if labels.len() > limits::NODE_LABELS_MAX {
+        complain("TOO_MANY", format!("at most {} labels are kept", limits::NODE_LABELS_MAX));
+    }
+    for label in labels {
+        let chars = label.chars().count();
+        if chars == 0 {
+            complain("REQUIRED", "a label is empty".to_owned());
+        } else if chars > limits::NODE_LABEL_CHARS_MAX {
+            let max = limits::NODE_LABEL_CHARS_MAX;
+            complain("TOO_LONG", format!("a label has {chars} characters, at most {max} are kept"));
+        } else if let Some(bad) = label.chars().find(|c| !c.is_alphanumeric() && !"-_.:/=".contains(*c)) {
+            complain(
+                "BAD_CHARACTER",
+                format!("label `{}` holds {bad:?}; allowed are letters, digits and -_.:/=", label.escape_debug()),
+            );
+        }
+    }
+    complaints.into_result()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +89,20 @@ mod tests {
         check(&["gpu"], &[node(&["h"], &["eu"]), node(&["other"], &["gpu"])], Runners::NoLabels);
         check(&["gpu", "eu"], &[node(&["h"], &["eu"]), node(&["h"], &["gpu"])], Runners::NoLabels);
         check(&["gpu", "eu"], &[node(&["h"], &["eu", "x", "gpu"])], Runners::Some);
+    }
+
+    #[test]
+    fn labels_are_words() {
+        let check = |labels: &[&str], expect: &[&str]| {
+            let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+            let errors = check_labels(&labels).err().map(|refused| refused.errors).unwrap_or_default();
+            assert_eq!(errors.iter().map(|error| error.code).collect::<Vec<_>>(), expect, "{labels:?}");
+        };
+        check(&[], &[]);
+        check(&["gpu", "zone=eu-1", "disk:ssd", "team/ops", "机房"], &[]);
+        check(&["gpu", ""], &["REQUIRED"]);
+        check(&["a b", "a,b", "a\n"], &["BAD_CHARACTER"; 3]);
+        check(&["x".repeat(61).as_str()], &["TOO_LONG"]);
+        check(&["x"; 21], &["TOO_MANY"]);
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::job::{Job, JobStatus, OnLive, QueueState};
 use crate::names::words;
+use crate::node::NodeState;
 use crate::refused::{Code, Refused};
 use crate::task::{Task, TaskKind, TaskSwitch};
 use crate::time::Timestamp;
@@ -23,6 +24,12 @@ words! {
         Copy = 5 "copy",
         /// Fire times of the past, run after the fact.
         Backfill = 6 "backfill",
+    }
+}
+words! {
+    NodeOperation {
+        /// It takes no new work and ends what it has begun.
+        Drain = 0 "drain",
     }
 }
 words! {
@@ -46,6 +53,9 @@ words! {
         NotScheduled = 12 "NOT_SCHEDULED",
         /// It never ran: its fire time was skipped. A backfill runs it.
         Skipped = 13 "SKIPPED",
+        AlreadyDraining = 14 "ALREADY_DRAINING",
+        /// The node has left, or others have declared it dead.
+        NodeGone = 15 "NODE_GONE",
     }
 }
 
@@ -128,6 +138,20 @@ impl Word for TaskOperation {
     }
 }
 
+impl Word for NodeOperation {
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+pub fn on_node(state: NodeState) -> Operations<NodeOperation> {
+    Operations::judge(NodeOperation::ALL, |NodeOperation::Drain| match state {
+        NodeState::Active => Ok(()),
+        NodeState::Draining => Err(Denied::AlreadyDraining),
+        NodeState::Gone => Err(Denied::NodeGone),
+    })
+}
+
 pub fn on_job(job: &Job, now: Timestamp) -> Operations<JobOperation> {
     Operations::judge(JobOperation::ALL, |operation| job_verdict(job, operation, now))
 }
@@ -182,5 +206,18 @@ fn task_verdict(task: &Task, facts: TaskFacts, operation: TaskOperation) -> Resu
         TaskOperation::Backfill => Ok(()),
         TaskOperation::Delete if facts.live_jobs > 0 => Err(Denied::HasLiveJobs),
         TaskOperation::Delete => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_drained_while_it_works() {
+        let check = |state, expect| assert_eq!(on_node(state).reason(NodeOperation::Drain), expect, "{state}");
+        check(NodeState::Active, None);
+        check(NodeState::Draining, Some(Denied::AlreadyDraining));
+        check(NodeState::Gone, Some(Denied::NodeGone));
     }
 }

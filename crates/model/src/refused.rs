@@ -65,6 +65,7 @@ codes! {
     JobNotFound = "JOB_NOT_FOUND", 404, "No such job";
     AttemptNotFound = "ATTEMPT_NOT_FOUND", 404, "No such attempt";
     PoolNotFound = "POOL_NOT_FOUND", 404, "No such pool";
+    NodeNotFound = "NODE_NOT_FOUND", 404, "No such node";
     CalendarNotFound = "CALENDAR_NOT_FOUND", 404, "No such calendar";
     CalendarInUse = "CALENDAR_IN_USE", 409, "Tasks name this calendar";
     RequestUnderWay = "REQUEST_UNDER_WAY", 409, "The same request is being carried out";

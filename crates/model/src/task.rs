@@ -1,5 +1,7 @@
 //! A task: the definition that jobs are made from.
 
+mod check;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CalendarName, HandlerName, PoolName, TaskCode};
@@ -7,9 +9,9 @@ use crate::job::{Lane, OnLive};
 use crate::limits;
 use crate::names::words;
 use crate::rate::RateLimit;
-use crate::refused::{Code, Complaints, Refused};
+use crate::refused::{Code, Refused};
 use crate::schedule::{Every, Rhythm};
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 
 words! {
     /// What makes jobs of a task.
@@ -270,125 +272,6 @@ impl TaskDefinition {
     /// The lane of a job with this payload.
     pub fn lane_of(&self, payload: Option<&str>) -> Option<Lane> {
         self.is_guarded().then(|| Lane { key: self.key_of(payload).map(Into::into), serial: false })
-    }
-
-    /// All complaints at once.
-    pub fn check(&self) -> Result<(), Refused> {
-        let mut complaints = Complaints::default();
-        let chars = |text: &str| text.chars().count();
-        let mut at_most = |field: &str, text: &str, max: usize| {
-            if chars(text) > max {
-                complaints.add(
-                    field,
-                    "TOO_LONG",
-                    format!("{field} has {} characters, at most {max} are kept", chars(text)),
-                );
-            } else if text.contains('\0') {
-                complaints.add(field, "BAD_CHARACTER", format!("{field} holds a NUL character"));
-            }
-        };
-        at_most("name", &self.name, limits::TASK_NAME_CHARS_MAX);
-        at_most("owner", self.owner.as_deref().unwrap_or(""), limits::TASK_NAME_CHARS_MAX);
-        at_most("description", self.description.as_deref().unwrap_or(""), limits::DESCRIPTION_CHARS_MAX);
-        for tag in &self.tags {
-            at_most("tags", tag, limits::TASK_CODE_CHARS_MAX);
-        }
-        for label in &self.node_labels {
-            at_most("nodeLabels", label, limits::TASK_CODE_CHARS_MAX);
-        }
-        if self.name.trim().is_empty() {
-            complaints.add("name", "REQUIRED", "name is empty");
-        }
-        if self.tags.len() > limits::TAGS_MAX {
-            complaints.add("tags", "TOO_MANY", format!("at most {} tags are kept", limits::TAGS_MAX));
-        }
-        if self.node_labels.len() > limits::TAGS_MAX {
-            complaints.add("nodeLabels", "TOO_MANY", format!("at most {} labels are kept", limits::TAGS_MAX));
-        }
-        let mut in_range = |field: &str, value: i64, low: i64, high: i64| {
-            if !(low..=high).contains(&value) {
-                complaints.add(field, "OUT_OF_RANGE", format!("{field} is {value}, allowed are {low} to {high}"));
-            }
-        };
-        in_range("timeoutSeconds", self.timeout_seconds.into(), 1, limits::TIMEOUT_SECONDS_MAX.into());
-        in_range("retryCount", self.retry.count.into(), 0, limits::RETRY_COUNT_MAX.into());
-        in_range("retryCap", self.retry.cap_ms, 0, limits::RETRY_CAP_MS_MAX);
-        in_range("retryBase", self.retry.base_ms, 0, self.retry.cap_ms.max(0));
-        let grace = self.misfire_grace_seconds;
-        in_range("misfireGraceSeconds", grace.into(), 1, limits::MISFIRE_GRACE_SECONDS_MAX.into());
-        in_range("maxCatchup", self.max_catchup.into(), 1, limits::MAX_CATCHUP_MAX.into());
-        in_range("maxRunning", self.max_running.unwrap_or(1).into(), 1, limits::MAX_RUNNING_MAX.into());
-        let deadline = self.start_deadline_seconds.unwrap_or(1);
-        in_range("startDeadlineSeconds", deadline.into(), 1, limits::START_DEADLINE_SECONDS_MAX.into());
-        if let Some(param) = &self.param {
-            complaints.keep("param", crate::payload::check(param));
-        }
-        if self.concurrency_key.as_deref().is_some_and(|pointer| !pointer.starts_with('/')) {
-            let detail = "concurrencyKey is a JSON pointer into the payload, such as /tenant";
-            complaints.add("concurrencyKey", "NOT_A_POINTER", detail);
-        }
-        if self.concurrency_key.is_some() && self.max_running.is_none() && self.rate_limit.is_none() {
-            let detail = "concurrencyKey says by what maxRunning and rateLimit count, and neither is set";
-            complaints.add("concurrencyKey", "WITHOUT_LIMIT", detail);
-        }
-        if self.kind == TaskKind::Workflow {
-            complaints.add(
-                "type",
-                "NOT_YET",
-                "workflows are not run by this version: use cron, async, delay or manual",
-            );
-        }
-        self.check_schedule(&mut complaints);
-        complaints.into_result()
-    }
-
-    /// What needs no clock and no calendar; `Schedule::of` and its first fire come after.
-    fn check_schedule(&self, complaints: &mut Complaints) {
-        let says_when = self.cron_expression.is_some() || self.every.is_some();
-        match self.kind {
-            TaskKind::Cron if !says_when => {
-                complaints.add("cronExpression", "REQUIRED", "a cron task needs cronExpression or every");
-            }
-            TaskKind::Cron if self.cron_expression.is_some() && self.every.is_some() => {
-                complaints.add("every", "TWO_SCHEDULES", "cronExpression and every exclude each other");
-            }
-            TaskKind::Cron => {}
-            kind => {
-                let given = [
-                    ("cronExpression", self.cron_expression.is_some()),
-                    ("every", self.every.is_some()),
-                    ("startAt", self.start_at.is_some()),
-                    ("endAt", self.end_at.is_some()),
-                    ("calendar", self.calendar.is_some()),
-                ];
-                for (field, _) in given.into_iter().filter(|(_, given)| *given) {
-                    complaints.add(field, "NOT_A_CRON_TASK", format!("{field} is for tasks of type cron, not {kind}"));
-                }
-            }
-        }
-        if let Some(every) = self.every {
-            let (low, high) = (Span::from_ms(limits::EVERY_MS_MIN), Span::from_ms(limits::EVERY_MS_MAX));
-            if every.span < low || every.span > high {
-                let detail = format!("every is {}, allowed are {low} to {high}", every.span);
-                complaints.add("every", "OUT_OF_RANGE", detail);
-            }
-        }
-        if let (Some(start), Some(end)) = (self.start_at, self.end_at)
-            && start > end
-        {
-            complaints.add("endAt", "OUT_OF_RANGE", "endAt lies before startAt");
-        }
-    }
-
-    /// A cron task's definition is refused with the error of its expression alone: it carries the position.
-    pub fn check_expression(&self) -> Result<(), Refused> {
-        if let Some(zone) = &self.time_zone {
-            crate::cron::Zone::parse(zone)?;
-        }
-        if let Some(expression) = &self.cron_expression {
-            crate::cron::Cron::parse(expression)?;
-        }
-        Ok(())
     }
 }
 

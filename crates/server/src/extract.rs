@@ -30,6 +30,17 @@ pub(crate) enum Given<T> {
     Value(T),
 }
 
+impl<T> Given<T> {
+    /// What becomes of a value that can be absent.
+    pub(crate) fn or_stay(self, now: Option<T>) -> Option<T> {
+        match self {
+            Given::Absent => now,
+            Given::Null => None,
+            Given::Value(value) => Some(value),
+        }
+    }
+}
+
 impl<'a> Fields<'a> {
     pub(crate) fn of(body: &'a [u8]) -> Result<Fields<'a>, Refused> {
         let text = utf8(body)?;
@@ -103,6 +114,16 @@ impl<'a> Fields<'a> {
     pub(crate) fn number(&mut self, name: &'static str, low: u32, high: u32) -> Option<u32> {
         let value: u32 = self.optional(name)?;
         self.complaints.keep(name, within(name, value, low, high))
+    }
+
+    /// The same for one that can be taken away.
+    pub(crate) fn given_number(&mut self, name: &'static str, low: u32, high: u32) -> Given<u32> {
+        match self.given(name) {
+            Given::Value(value) => {
+                self.complaints.keep(name, within(name, value, low, high)).map_or(Given::Absent, Given::Value)
+            }
+            given => given,
+        }
     }
 
     /// Members that have a meaning elsewhere: told apart from slips.

@@ -73,6 +73,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(pools::list_pools))
         .routes(routes!(pools::show_pool, pools::put_pool))
         .routes(routes!(nodes::list_nodes))
+        .routes(routes!(nodes::drain_node))
         .routes(routes!(nodes::list_handlers))
         .routes(routes!(cron::preview_cron));
     OpenApiRouter::with_openapi(openapi::Document::openapi())

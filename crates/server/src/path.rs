@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use mainspring_model::{AttemptId, CalendarName, Code, JobId, PoolName, Refused, TaskCode, text};
+use mainspring_model::{AttemptId, CalendarName, Code, Incarnation, JobId, PoolName, Refused, TaskCode, text};
 
 use crate::problem::Problem;
 
@@ -29,6 +29,7 @@ named! {
     AttemptId, "attempt", AttemptNotFound;
     PoolName, "pool", PoolNotFound;
     CalendarName, "calendar", CalendarNotFound;
+    Incarnation, "node", NodeNotFound;
 }
 
 impl<S: Send + Sync, T: Named> FromRequestParts<S> for PathOf<T> {

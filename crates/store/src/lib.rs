@@ -18,6 +18,7 @@ mod open;
 mod postgres;
 mod rows;
 mod rules;
+mod secrets;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub mod server;
 #[cfg(feature = "sqlite")]
@@ -40,6 +41,7 @@ pub use memory::MemoryStore;
 pub use open::open;
 pub use rows::*;
 pub use rules::check_filter;
+pub use secrets::without_secrets;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub use server::{ApplicationTransaction, ServerStore, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 #[cfg(feature = "sqlite")]

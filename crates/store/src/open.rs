@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mainspring_model::Clock;
 
+use crate::secrets::without_secrets;
 use crate::{MemoryStore, OpenError, Store};
 
 const KNOWN: &str = "use sqlite:///absolute/path, sqlite://relative/path, postgres://user:password@host/database, \
@@ -31,14 +32,6 @@ pub async fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, Op
         #[cfg(not(feature = "mysql"))]
         Some(("mysql" | "mariadb", _)) => unknown("this build is without the feature `mysql`"),
         _ => unknown(KNOWN),
-    }
-}
-
-/// A URL may hold a password, and errors are logged.
-pub(crate) fn without_secrets(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://…@{place}"),
-        _ => url.to_owned(),
     }
 }
 

@@ -396,6 +396,8 @@ pub struct StoreInfo {
     /// Where it is, without secrets.
     pub place: String,
     pub durability: Durability,
+    /// With `Relaxed`: each setting that makes it so.
+    pub weak: Vec<String>,
     /// Several nodes may work on it at one time. Otherwise whoever opened it is alone.
     pub is_shared: bool,
 }

@@ -84,7 +84,8 @@ impl Keeper {
         let mut command = Command::new("sh");
         command.args(["-c", BEGIN_WHEN_TOLD, "begin"]).args(self.account.words_before()).args(program.words());
         program.give_environment(&mut command);
-        command.current_dir(&self.folder).process_group(0);
+        // Its temporary files too: MariaDB begins by removing those of its like, also from under a server that runs.
+        command.current_dir(&self.folder).env("TMPDIR", &self.folder).process_group(0);
         command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
         let mut child = command.spawn().with_context(|| format!("start {program:?}"))?;
         self.tell_watchdog(&child.id().to_string())?;

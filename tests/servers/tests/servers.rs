@@ -1,5 +1,6 @@
 //! A server does what its methods say, of both kinds.
 
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -115,6 +116,14 @@ fn servers_have_the_durability_they_were_asked_for() -> Result<()> {
     check(Kind::Postgres, Durability::Relaxed, "SHOW fsync", "off")?;
     check(Kind::MariaDb, Durability::Full, "SELECT @@innodb_flush_log_at_trx_commit", "1")?;
     check(Kind::MariaDb, Durability::Relaxed, "SELECT @@innodb_flush_log_at_trx_commit", "2")
+}
+
+/// MariaDB removes what it finds of its like when it starts, which breaks statements of another server.
+#[test]
+fn servers_do_not_share_a_place_for_temporary_files() -> Result<()> {
+    let server = Server::start(Kind::MariaDb, Durability::Relaxed)?;
+    assert_eq!(Path::new(&server.sql("SELECT @@tmpdir")?), server.folder());
+    Ok(())
 }
 
 #[test]

@@ -260,6 +260,12 @@ pub(crate) struct TaskFields {
     /// critical, high, normal or low
     #[arg(long, value_name = "WORD")]
     pub(crate) priority: Option<String>,
+    /// Only nodes that carry this label run its jobs; repeatable, all of them
+    #[arg(long = "node-label", value_name = "LABEL")]
+    pub(crate) node_labels: Vec<String>,
+    /// Each job runs once on every node that can run it; =false takes that back
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) broadcast: Option<Switch>,
     /// RERUN or FAIL: what becomes of a job whose server died while it ran
     #[arg(long, value_name = "WORD")]
     pub(crate) on_lost: Option<String>,
@@ -272,6 +278,17 @@ pub(crate) struct TaskFields {
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
+}
+
+/// `true`, `false`, or nothing: back to the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Switch(pub(crate) Option<bool>);
+
+impl FromStr for Switch {
+    type Err = std::str::ParseBoolError;
+    fn from_str(text: &str) -> Result<Switch, Self::Err> {
+        if text.is_empty() { Ok(Switch(None)) } else { text.parse().map(|on| Switch(Some(on))) }
+    }
 }
 
 /// A number, or nothing: back to the default.

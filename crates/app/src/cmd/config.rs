@@ -1,5 +1,6 @@
 //! `mainspring config …`: every value and where it comes from, also when some of it is wrong.
 
+use mainspring_store::without_secrets;
 use serde_json::json;
 
 use crate::args::{self, Format};
@@ -17,7 +18,11 @@ pub(crate) fn run(command: &args::Config, format: Format) -> Result<(), Failure>
 
 fn explain(layers: &Layers, format: Format) -> Result<(), Failure> {
     let shown = layers.values.iter().map(|(key, layered)| {
-        let value = if key == "database.url" { without_password(&layered.value) } else { layered.value.clone() };
+        let value = match (key.as_str(), layered.value.as_str()) {
+            // This output is pasted into tickets.
+            ("database.url", Some(url)) => without_secrets(url).into(),
+            _ => layered.value.clone(),
+        };
         (key, value, layered.origin.to_string())
     });
     match format {
@@ -31,14 +36,4 @@ fn explain(layers: &Layers, format: Format) -> Result<(), Failure> {
             print::table(&["KEY".to_owned(), "VALUE".to_owned(), "FROM".to_owned()], rows)
         }
     }
-}
-
-/// `scheme://user:secret@host` → `scheme://…@host`: this output is pasted into tickets.
-fn without_password(value: &toml::Value) -> toml::Value {
-    let masked = value.as_str().and_then(|url| {
-        let (scheme, rest) = url.split_once("://")?;
-        let (_, place) = rest.rsplit_once('@')?;
-        Some(format!("{scheme}://…@{place}"))
-    });
-    masked.map_or_else(|| value.clone(), toml::Value::from)
 }

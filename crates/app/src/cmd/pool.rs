@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::args::{Format, Pool};
+use crate::args::{Format, Limit, Pool};
 use crate::client::{Client, Query};
 use crate::failure::Failure;
 use crate::print;
 
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "name",
     "concurrency",
+    "clusterConcurrency",
     "queueCapacity",
     "paused",
     "whenFull",
@@ -40,6 +41,9 @@ pub(crate) async fn run(command: Pool, client: &Client, format: Format) -> Resul
             }
             if let Some(rate) = args.rate_limit {
                 body["rateLimit"] = if rate.is_empty() { Value::Null } else { rate.into() };
+            }
+            if let Some(Limit(jobs)) = args.cluster_concurrency {
+                body["clusterConcurrency"] = jobs.map_or(Value::Null, Value::from);
             }
             if args.pause || args.resume {
                 body["paused"] = args.pause.into();

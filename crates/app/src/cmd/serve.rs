@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mainspring_engine::execute::egress::Egress;
 use mainspring_engine::execute::http::HttpHandler;
-use mainspring_engine::{Engine, Registry, StopReport};
+use mainspring_engine::{Engine, EngineBuilder, Registry, StopReport};
 use mainspring_model::{Clock, HandlerName, limits};
 use mainspring_server::{AppState, Settings};
 use mainspring_store::Store;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
 use crate::config::sources::layers_of;
-use crate::config::{Config, DeclaredTask};
+use crate::config::{Config, DeclaredTask, Node, is_server_url};
 use crate::failure::{Exit, Failure};
 use crate::probes::{self, Witness};
 use crate::signals::StopSignals;
@@ -43,12 +43,9 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let registry = handlers(&config, clock.clone())?;
     // Before the database: a second server by mistake should not even touch it.
     let listener = listen(config.listen)?;
-    // Payloads and results are in it.
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&config.data_dir)
-        .map_err(|error| unusable(&format!("data directory {}", config.data_dir.display()), &error))?;
+    if !is_server_url(&config.database_url) {
+        make_data_dir(&config.data_dir)?;
+    }
     let bodies = runtime("mainspring-body", None)?;
     let store = bodies.block_on(mainspring_store::open(&config.database_url, clock.clone()))?;
 
@@ -57,6 +54,12 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     requests.shutdown_timeout(RUNTIME_END);
     bodies.shutdown_timeout(RUNTIME_END);
     ended
+}
+
+/// Payloads and results are in it.
+fn make_data_dir(dir: &Path) -> Result<(), Failure> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| unusable(&format!("data directory {}", dir.display()), &error))
 }
 
 fn runtime(name: &str, threads: Option<usize>) -> Result<Runtime, Failure> {
@@ -152,16 +155,19 @@ async fn serve(
     say_goodbye(report)
 }
 
+/// What the engine says of itself to the other nodes.
+fn as_node(node: &Node, builder: EngineBuilder) -> EngineBuilder {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    builder.node_name(node.name.clone(), version).labels(node.labels.clone()).lease(node.lease)
+}
+
 async fn start_engine(
     config: &Config,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     registry: Registry,
 ) -> Result<Engine, Failure> {
-    let mut builder = Engine::builder(store)
-        .clock(clock)
-        .handlers(registry)
-        .node_name(config.node_name.clone(), env!("CARGO_PKG_VERSION").to_owned());
+    let mut builder = as_node(&config.node, Engine::builder(store).clock(clock).handlers(registry));
     // A command's whole tree has its time to end before the engine counts its body as gone.
     let kill_graces = config.commands.iter().map(|command| command.handler.template().kill_grace + KEEPER_TIME);
     if let Some(longest) = kill_graces.max() {

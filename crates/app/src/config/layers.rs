@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use mainspring_store::without_secrets;
 use toml::{Table, Value};
 
 /// The embedded manual.
@@ -77,7 +78,7 @@ impl Layers {
         if let Some((name, text)) = sources.file {
             match toml::from_str::<Table>(&text) {
                 Ok(table) => layers.flatten(String::new(), table, &Origin::File(name)),
-                Err(error) => layers.complaints.push(format!("{name}: {}", error.to_string().trim_end())),
+                Err(error) => layers.complaints.push(format!("{name}: {}", harmless(error.to_string().trim_end()))),
             }
         }
         for (variable, text) in sources.environment {
@@ -164,6 +165,16 @@ fn list_of(text: &str) -> Value {
         Some(list @ Value::Array(_)) => list,
         _ => text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect::<Vec<_>>().into(),
     }
+}
+
+/// A complaint shows the line that it is about, and in that can stand the database's password.
+fn harmless(complaint: &str) -> String {
+    let shown = |piece: &str| if piece.contains("://") { without_secrets(piece) } else { piece.to_owned() };
+    let pieces = complaint.split_inclusive(['"', '\'', '\n']).map(|piece| {
+        let bare = piece.trim_end_matches(['"', '\'', '\n']);
+        format!("{}{}", shown(bare), &piece[bare.len()..])
+    });
+    pieces.collect()
 }
 
 fn variable_of(key: &str) -> String {

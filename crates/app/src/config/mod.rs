@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use mainspring_engine::execute::egress::Allowed;
 use mainspring_engine::execute::process::{CommandHandler, CommandTemplate};
-use mainspring_model::{HandlerName, Refused, limits};
+use mainspring_model::node::check_labels;
+use mainspring_model::{HandlerName, Refused, Span, limits};
 use mainspring_store::{PoolSettings, WhenFull};
 
 use read::Reader;
@@ -28,7 +29,7 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) database_url: String,
     pub(crate) data_dir: PathBuf,
-    pub(crate) node_name: String,
+    pub(crate) node: Node,
     pub(crate) log: Log,
     pub(crate) drain_limit: Duration,
     /// `None`: the handler `http` is off.
@@ -37,6 +38,14 @@ pub(crate) struct Config {
     pub(crate) commands: Vec<Command>,
     pub(crate) tasks: Vec<DeclaredTask>,
     pub(crate) pools: Vec<PoolSettings>,
+}
+
+/// What this node says of itself to the others.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) labels: Vec<String>,
+    pub(crate) lease: Duration,
 }
 
 #[derive(Debug)]
@@ -87,7 +96,7 @@ impl Config {
             all.refuse("data.dir", &Refused::field("data.dir", "REQUIRED", "is empty: name a directory"));
         }
         let database_url = all.text("database.url").unwrap_or_default();
-        let node_name = all.text("node.name").unwrap_or_default();
+        let node = node(all);
         let log = log(all);
         let drain_seconds = all.count("shutdown.drain_seconds", 0, DRAIN_SECONDS_MAX);
         let http = http(all);
@@ -101,7 +110,7 @@ impl Config {
             listen: listen?,
             database_url: if database_url.is_empty() { embedded_url(&data_dir) } else { database_url },
             data_dir,
-            node_name: if node_name.is_empty() { host_name() } else { node_name },
+            node: node?,
             log: log?,
             drain_limit: Duration::from_secs(drain_seconds?.into()),
             http_allow: http,
@@ -113,8 +122,29 @@ impl Config {
     }
 }
 
+/// A database server keeps everything: there is no data directory to be made.
+pub(crate) fn is_server_url(url: &str) -> bool {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| ["postgres", "postgresql", "mysql", "mariadb"].contains(&scheme))
+}
+
 fn embedded_url(data_dir: &Path) -> String {
     format!("sqlite://{}", data_dir.join("mainspring.db").display())
+}
+
+fn node(all: &mut Reader<'_>) -> Option<Node> {
+    let name = all.text("node.name").unwrap_or_default();
+    let labels = all.list("node.labels");
+    if let Some(Err(refused)) = labels.as_deref().map(check_labels) {
+        all.refuse("node.labels", &refused);
+    }
+    let lease = all.parsed::<Span>("node.lease")?;
+    let (low, high) = (Span::from_ms(limits::LEASE_MS_MIN), Span::from_ms(limits::LEASE_MS_MAX));
+    if lease < low || lease > high {
+        let detail = format!("is {lease}, allowed are {low} to {high}");
+        all.refuse("node.lease", &Refused::field("node.lease", "OUT_OF_RANGE", detail));
+    }
+    Some(Node { name: if name.is_empty() { host_name() } else { name }, labels: labels?, lease: lease.0 })
 }
 
 fn host_name() -> String {
@@ -217,6 +247,7 @@ fn pool(entry: &mut Reader<'_>) -> Option<PoolSettings> {
     let queue_capacity = entry.count("queue_capacity", 1, limits::POOL_QUEUE_MAX);
     let paused = entry.flag("paused");
     let rate_limit = entry.parsed("rate_limit");
+    let cluster_concurrency = entry.count("cluster_concurrency", 1, limits::CLUSTER_CONCURRENCY_MAX);
     let when_full = match entry.text("when_full").as_deref() {
         None | Some("spill") => WhenFull::Spill,
         Some("wait") => WhenFull::Wait,
@@ -235,7 +266,7 @@ fn pool(entry: &mut Reader<'_>) -> Option<PoolSettings> {
         paused: paused.unwrap_or(false),
         when_full,
         rate_limit,
-        cluster_concurrency: None,
+        cluster_concurrency,
     })
 }
 

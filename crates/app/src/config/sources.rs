@@ -19,6 +19,12 @@ pub(crate) fn layers_of(args: &Serve) -> Result<Layers, Failure> {
     if let Some(listen) = &args.listen {
         flags.push(("--listen", "server.listen", Value::from(listen.as_str())));
     }
+    if !args.labels.is_empty() {
+        flags.push(("--label", "node.labels", Value::from(args.labels.clone())));
+    }
+    if let Some(lease) = &args.lease {
+        flags.push(("--lease", "node.lease", Value::from(lease.as_str())));
+    }
     let dev = args.dev.then_some(DEV_FLAG);
     if dev.is_some() {
         flags.push((DEV_FLAG, "probes.enabled", Value::from(true)));

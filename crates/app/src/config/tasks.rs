@@ -81,6 +81,8 @@ pub(super) fn of_entry(entry: &mut Reader<'_>) -> Option<DeclaredTask> {
     task.max_running = entry.count("max_running", 1, limits::MAX_RUNNING_MAX);
     task.rate_limit = entry.parsed("rate_limit");
     task.concurrency_key = entry.text("concurrency_key");
+    task.node_labels = entry.list("node_labels").unwrap_or_default();
+    task.broadcast = entry.flag("broadcast").unwrap_or(false);
     task.on_lost = entry.parsed("on_lost").unwrap_or(defaults.on_lost);
     task.owner = entry.text("owner");
     task.tags = entry.list("tags").unwrap_or_default();

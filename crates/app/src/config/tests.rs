@@ -126,6 +126,48 @@ fn all_complaints_come_at_once_with_their_place() {
 }
 
 #[test]
+fn a_node_says_what_it_is_and_how_long_it_is_believed() {
+    let config = Config::of(&Layers::of(Sources::default())).expect("good defaults");
+    assert_eq!((config.node.labels.len(), config.node.lease), (0, Duration::from_secs(15)));
+    let environment = [("MAINSPRING_NODE__LABELS", "gpu, zone=eu"), ("MAINSPRING_NODE__LEASE", "1m")];
+    let config = Config::of(&layers("node.lease = '20s'", &environment)).expect("good");
+    assert_eq!(
+        (config.node.labels, config.node.lease),
+        (vec!["gpu".to_owned(), "zone=eu".to_owned()], Duration::from_secs(60))
+    );
+    let check = |file: &str, expect: &str| {
+        let said = complaints(file, &[]).join("\n");
+        assert!(said.contains(expect), "{file}: {said}");
+    };
+    check("node.lease = '4s'", "mainspring.toml: node.lease: is 4s, allowed are 5s to 10m");
+    check("node.lease = '11m'", "is 11m, allowed are");
+    check("node.lease = 15", "node.lease: expects text, not 15");
+    check("node.labels = ['a b']", "node.labels: label `a b` holds ' '");
+    check("node.labels = 'gpu'", "node.labels: expects a list of texts");
+    check(
+        "[[pools]]\nname = 'p'\ncluster_concurrency = 0",
+        "pools[0].cluster_concurrency: expects a whole number from 1",
+    );
+    let broadcast = "[[tasks]]\ncode = 'a'\nhandler = 'probe.ok'\nbroadcast = true\nmax_running = 2";
+    check(broadcast, "tasks[0]: maxRunning cannot be used with broadcast");
+}
+
+#[test]
+fn no_complaint_shows_the_password_of_the_database() {
+    for file in [
+        "database.url = 'postgres://me:hunter2@db/jobs",
+        "database.url = postgres://me:hunter2@db/jobs",
+        "database = { url = \"mysql://me:hunter2@db/jobs\" x",
+        "database.url = ['postgres://me:hunter2@db/jobs']",
+        "database.urls = 'postgres://me:hunter2@db/jobs'",
+        "[[database]]\nurl = 'postgres://me:hunter2@db/jobs'",
+    ] {
+        let said = complaints(file, &[("MAINSPRING_DATABASE_URL", "postgres://me:hunter2@db/jobs")]).join("\n");
+        assert!(!said.contains("hunter2"), "{file}: {said}");
+    }
+}
+
+#[test]
 fn a_declared_task_that_says_when_is_of_type_cron() {
     let check = |fields: &str, expect: &str| {
         let file = format!("[[tasks]]\ncode = 'a'\nhandler = 'probe.ok'\n{fields}\n");

@@ -200,7 +200,10 @@ fn headers(call: &HttpCall, facts: &JobFacts) -> Result<HeaderMap, String> {
         ("idempotency-key", facts.biz_id.clone().unwrap_or_else(|| facts.job_id.clone())),
     ];
     let fire_time = facts.fire_time.clone().map(|time| ("x-mainspring-fire-time", time));
-    for (name, value) in own.into_iter().chain(fire_time) {
+    let shard = facts.shard.map(|shard| {
+        [("x-mainspring-shard-index", shard.index.to_string()), ("x-mainspring-shard-total", shard.total.to_string())]
+    });
+    for (name, value) in own.into_iter().chain(fire_time).chain(shard.into_iter().flatten()) {
         // A business key may be in any script; a header takes bytes.
         let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| format!("no header takes `{value}`"))?;
         headers.insert(HeaderName::from_static(name), value);

@@ -155,6 +155,10 @@ impl CommandHandler {
         env.insert("MAINSPRING_FENCE".to_owned(), facts.fence.to_string());
         env.insert("MAINSPRING_TASK".to_owned(), facts.task.clone());
         env.extend(facts.fire_time.clone().map(|time| ("MAINSPRING_FIRE_TIME".to_owned(), time)));
+        if let Some(shard) = facts.shard {
+            env.insert("MAINSPRING_SHARD_INDEX".to_owned(), shard.index.to_string());
+            env.insert("MAINSPRING_SHARD_TOTAL".to_owned(), shard.total.to_string());
+        }
         env
     }
 

@@ -67,6 +67,10 @@ macro_rules! linked {
                 self.store.info()
             }
 
+            fn clock(&self) -> std::sync::Arc<dyn mainspring::Clock> {
+                self.store.clock()
+            }
+
             fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
                 self.store.wakes()
             }

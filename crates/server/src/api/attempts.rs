@@ -1,9 +1,13 @@
 //! The log of attempts.
 
+use std::collections::HashMap;
+
 use axum::extract::State;
 use mainspring_engine::Engine;
-use mainspring_model::{Attempt, AttemptId, Code, JobId, Refused, TaskCode};
+use mainspring_model::{Attempt, AttemptId, Code, JobId, Refused, Shard, TaskCode};
+use mainspring_store::{Page, Trouble};
 
+use super::node_names::NodeNames;
 use super::{Answer, ok};
 use crate::openapi::Refusals;
 use crate::path::PathOf;
@@ -37,8 +41,7 @@ pub(crate) async fn attempts_of_job(
     if first && page.items.is_empty() {
         engine.job(id).await?; // none yet, or no such job
     }
-    let items = page.items.into_iter().map(|attempt| shown(engine, attempt)).collect();
-    ok(&wire::CursorPage::<wire::Attempt> { items, next_cursor: page.next })
+    answer_page(engine, page, Parts::Possible).await
 }
 
 /// List a task's attempts
@@ -66,8 +69,11 @@ pub(crate) async fn attempts_of_task(
     if first && page.items.is_empty() {
         engine.task(&code).await?; // the record of a deleted task is still shown, an unknown one is not
     }
-    let items = page.items.into_iter().map(|attempt| shown(engine, attempt)).collect();
-    ok(&wire::CursorPage::<wire::Attempt> { items, next_cursor: page.next })
+    let parts = match engine.task(&code).await {
+        Ok(task) if !task.definition.broadcast => Parts::None,
+        _ => Parts::Possible,
+    };
+    answer_page(engine, page, parts).await
 }
 
 /// Show an attempt
@@ -82,8 +88,45 @@ pub(crate) async fn attempts_of_task(
     )
 )]
 pub(crate) async fn show_attempt(State(state): State<AppState>, PathOf(id): PathOf<AttemptId>, _: NoParams) -> Answer {
-    let attempt = find(&state.engine, id).await?;
-    ok(&shown(&state.engine, attempt))
+    let (engine, attempt) = (&state.engine, find(&state.engine, id).await?);
+    let names = NodeNames::read(engine).await?;
+    let shard = shard_of(engine, attempt.job).await?;
+    ok(&shown(&names, shard, attempt))
+}
+
+/// May a task's jobs be parts of a broadcast? That is a look at each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    None,
+    Possible,
+}
+
+async fn answer_page(engine: &Engine, page: Page<Attempt>, parts: Parts) -> Answer {
+    let names = NodeNames::read(engine).await?;
+    let mut shards: HashMap<JobId, Option<Shard>> = HashMap::new();
+    let mut items = Vec::with_capacity(page.items.len());
+    for attempt in page.items {
+        let shard = match shards.get(&attempt.job) {
+            _ if parts == Parts::None => None,
+            Some(known) => *known,
+            None => {
+                let shard = shard_of(engine, attempt.job).await?;
+                shards.insert(attempt.job, shard);
+                shard
+            }
+        };
+        items.push(shown(&names, shard, attempt));
+    }
+    ok(&wire::CursorPage { items, next_cursor: page.next })
+}
+
+async fn shard_of(engine: &Engine, id: JobId) -> Result<Option<Shard>, Problem> {
+    match engine.store().job(id).await {
+        Ok(job) => Ok(job.and_then(|job| job.shard)),
+        // A damaged record does not hide what its attempts said.
+        Err(error) if error.kind() == Trouble::Corrupt => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(crate) async fn find(engine: &Engine, id: AttemptId) -> Result<Attempt, Problem> {
@@ -91,14 +134,15 @@ pub(crate) async fn find(engine: &Engine, id: AttemptId) -> Result<Attempt, Prob
     Ok(engine.store().attempt(id).await?.ok_or_else(missing)?)
 }
 
-fn shown(engine: &Engine, attempt: Attempt) -> wire::Attempt {
+fn shown(names: &NodeNames, shard: Option<Shard>, attempt: Attempt) -> wire::Attempt {
     wire::Attempt {
         id: AttemptId { job: attempt.job, fence: attempt.fence },
         job_id: attempt.job,
         task: attempt.task,
         attempt: attempt.number,
         fence: attempt.fence.0,
-        node: engine.node_name(attempt.node),
+        node: names.of_attempt(attempt.node, attempt.execute_time),
+        shard: shard.map(wire::Shard::from),
         status: attempt.status,
         execute_time: attempt.execute_time,
         finish_time: attempt.finish_time,

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::{Answer, json, ok};
+use super::{Answer, durability_word, json, ok};
 use crate::state::AppState;
 use crate::wire;
 
@@ -27,6 +27,19 @@ pub(crate) async fn healthz() -> Answer {
 pub(crate) async fn readyz(State(state): State<AppState>) -> Answer {
     let health = state.engine.health().await;
     let status = if health.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let problems = if health.ready { Vec::new() } else { health.problems };
-    Ok(json(status, &wire::Ready { ready: health.ready, stopping: health.stopping, problems }))
+    let (node, store) = (health.node, health.store);
+    let ready = wire::Ready {
+        ready: health.ready,
+        stopping: health.stopping,
+        problems: if health.ready { Vec::new() } else { health.problems },
+        node: wire::ReadyNode {
+            id: node.incarnation.to_string(),
+            name: node.name,
+            number: node.number,
+            state: node.state,
+        },
+        durability: durability_word(store.durability),
+        weak_settings: store.weak,
+    };
+    Ok(json(status, &ready))
 }

@@ -8,6 +8,7 @@ use mainspring_model::{Code, Incarnation, Job, JobId, TaskCode};
 use mainspring_store::JobFilter;
 use serde_json::value::RawValue;
 
+use super::node_names::NodeNames;
 use super::{Answer, ok};
 use crate::openapi::Refusals;
 use crate::path::PathOf;
@@ -66,7 +67,7 @@ pub(crate) async fn show(engine: &Engine, job: Job) -> Result<wire::Job, Problem
 #[derive(Default)]
 struct Around {
     task_names: HashMap<TaskCode, Option<String>>,
-    node_names: Option<HashMap<Incarnation, String>>,
+    node_names: Option<NodeNames>,
 }
 
 impl Around {
@@ -108,6 +109,7 @@ impl Around {
             skip_reason: job.skip_reason,
             concurrency_key: job.concurrency_key,
             node,
+            shard: job.shard.map(wire::Shard::from),
             payload: job.payload.as_deref().and_then(raw),
             result_summary: job.result_summary,
             error_msg: job.error_msg,
@@ -134,11 +136,9 @@ impl Around {
 
     async fn node_name(&mut self, engine: &Engine, owner: Incarnation) -> Result<Option<String>, Problem> {
         if self.node_names.is_none() {
-            let nodes = engine.store().nodes().await?;
-            let named = nodes.into_iter().map(|node| (node.incarnation, engine.node_name(node.number)));
-            self.node_names = Some(named.collect());
+            self.node_names = Some(NodeNames::read(engine).await?);
         }
-        Ok(self.node_names.as_ref().and_then(|names| names.get(&owner).cloned()))
+        Ok(self.node_names.as_ref().and_then(|names| names.of(owner)))
     }
 }
 

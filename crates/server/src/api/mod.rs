@@ -9,6 +9,7 @@ pub(crate) mod dead_jobs;
 pub(crate) mod fires;
 pub(crate) mod health;
 pub(crate) mod jobs;
+pub(crate) mod node_names;
 pub(crate) mod nodes;
 pub(crate) mod operations;
 pub(crate) mod output;
@@ -25,6 +26,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use mainspring_model::{Refused, text};
+use mainspring_store::Durability;
 use serde::Serialize;
 
 use crate::extract::Fields;
@@ -44,6 +46,13 @@ pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
 
 pub(crate) fn ok(body: &impl Serialize) -> Answer {
     Ok(json(StatusCode::OK, body))
+}
+
+pub(crate) const fn durability_word(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Full => "full",
+        Durability::Relaxed => "relaxed",
+    }
 }
 
 /// Who did it, until there are accounts: this machine, and the name that the caller gives itself.

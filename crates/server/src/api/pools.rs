@@ -3,7 +3,9 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use mainspring_engine::{Engine, PoolView};
-use mainspring_model::limits::{POOL_CONCURRENCY_DEFAULT, POOL_CONCURRENCY_MAX, POOL_QUEUE_DEFAULT, POOL_QUEUE_MAX};
+use mainspring_model::limits::{
+    CLUSTER_CONCURRENCY_MAX, POOL_CONCURRENCY_DEFAULT, POOL_CONCURRENCY_MAX, POOL_QUEUE_DEFAULT, POOL_QUEUE_MAX,
+};
 use mainspring_model::{Code, PoolName, RateLimit, Refused};
 use mainspring_store::{PoolSettings, WhenFull};
 
@@ -69,6 +71,7 @@ pub(crate) async fn put_pool(
     let when_full: Option<String> = fields.optional("whenFull");
     let when_full = when_full.and_then(|word| fields.complaints.keep("whenFull", read_when_full(&word)));
     let rate_limit: Given<RateLimit> = fields.given("rateLimit");
+    let cluster_concurrency = fields.given_number("clusterConcurrency", 1, CLUSTER_CONCURRENCY_MAX);
     fields.finish(Some(()))?;
     let now = find(&state.engine, &name).await?.map_or_else(
         || PoolSettings {
@@ -87,12 +90,8 @@ pub(crate) async fn put_pool(
         queue_capacity: queue_capacity.unwrap_or(now.queue_capacity),
         paused: paused.unwrap_or(now.paused),
         when_full: when_full.unwrap_or(now.when_full),
-        rate_limit: match rate_limit {
-            Given::Absent => now.rate_limit,
-            Given::Null => None,
-            Given::Value(rate) => Some(rate),
-        },
-        cluster_concurrency: now.cluster_concurrency,
+        rate_limit: rate_limit.or_stay(now.rate_limit),
+        cluster_concurrency: cluster_concurrency.or_stay(now.cluster_concurrency),
         name: now.name,
     };
     ok(&shown(state.engine.put_pool(settings, &actor(&headers)).await?))
@@ -120,6 +119,7 @@ fn shown(pool: PoolView) -> wire::Pool {
         paused: settings.paused,
         when_full: WHEN_FULL.iter().find(|(_, value)| *value == settings.when_full).map_or("spill", |(word, _)| word),
         rate_limit: settings.rate_limit,
+        cluster_concurrency: settings.cluster_concurrency,
         running: pool.running,
         held: pool.held,
         zombies: pool.zombies,

@@ -8,9 +8,8 @@ use mainspring_engine::{JobRequest, Receipt, When};
 use mainspring_model::job::OnLive;
 use mainspring_model::limits::{RETRY_COUNT_MAX, TIMEOUT_SECONDS_MAX};
 use mainspring_model::{Refused, Span, TaskCode, Timestamp, Trigger, Unique};
-use mainspring_store::Durability;
 
-use super::{Answer, json};
+use super::{Answer, durability_word, json};
 use crate::body::JsonBody;
 use crate::extract::{Fields, Given};
 use crate::openapi::Refusals;
@@ -104,9 +103,6 @@ pub(crate) fn shown(receipt: Receipt) -> wire::Receipt {
         duplicate: receipt.duplicate,
         payload_differs: receipt.payload_differs,
         execute_time: receipt.execute_time,
-        durability: match receipt.durability {
-            Durability::Full => "full",
-            Durability::Relaxed => "relaxed",
-        },
+        durability: durability_word(receipt.durability),
     }
 }

@@ -104,6 +104,8 @@ pub(crate) fn apply(
     set(fields.given("misfireGraceSeconds"), &mut to.misfire_grace_seconds, default.misfire_grace_seconds);
     set(fields.given("maxCatchup"), &mut to.max_catchup, default.max_catchup);
     set_option(fields.given("startDeadlineSeconds"), &mut to.start_deadline_seconds);
+    set(fields.given("nodeLabels"), &mut to.node_labels, default.node_labels);
+    set(fields.given("broadcast"), &mut to.broadcast, default.broadcast);
     set(fields.given("onLost"), &mut to.on_lost, default.on_lost);
     set_option(fields.given("owner"), &mut to.owner);
     set(fields.given("tags"), &mut to.tags, default.tags);

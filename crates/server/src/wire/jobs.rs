@@ -148,8 +148,11 @@ pub struct Job {
     pub skip_reason: Option<SkipReason>,
     /// By what the limits of its task count it.
     pub concurrency_key: Option<String>,
-    /// The node that holds it.
+    /// The node that holds it: `host#number`.
     pub node: Option<String>,
+    /// There when it is a part of a broadcast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
@@ -170,6 +173,20 @@ pub struct Job {
     /// With an operation: this request id was carried out before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<bool>,
+}
+
+/// Which part of a broadcast it is.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct Shard {
+    /// From 0.
+    pub index: u32,
+    pub total: u32,
+}
+
+impl From<mainspring_model::Shard> for Shard {
+    fn from(shard: mainspring_model::Shard) -> Shard {
+        Shard { index: shard.index, total: shard.total }
+    }
 }
 
 /// The fire times that one job stands for: those that were missed.
@@ -196,7 +213,11 @@ pub struct Attempt {
     /// 1 for the first body.
     pub attempt: u32,
     pub fence: i64,
+    /// `host#number`, or `#number` where several hosts have had that number.
     pub node: String,
+    /// There when its job is a part of a broadcast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     #[schema(value_type = String, example = "RUNNING")]
     pub status: AttemptStatus,
     #[schema(value_type = String, format = DateTime)]

@@ -82,6 +82,10 @@ pub struct Task {
     pub max_catchup: u32,
     /// A fired job that has not begun by then is skipped.
     pub start_deadline_seconds: Option<u32>,
+    /// Only nodes that carry all of these run its jobs; empty: any node.
+    pub node_labels: Vec<String>,
+    /// Each job becomes one for every node that can run it, and ends when all of them have.
+    pub broadcast: bool,
     #[schema(value_type = String, example = "RERUN")]
     pub on_lost: OnLost,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -172,6 +176,12 @@ pub struct TaskFields {
     pub max_catchup: Option<u32>,
     /// A fired job that has not begun by then is skipped.
     pub start_deadline_seconds: Option<u32>,
+    /// Only nodes that carry all of these run its jobs; empty: any node.
+    #[schema(example = json!(["gpu"]))]
+    pub node_labels: Option<Vec<String>>,
+    /// Each job becomes one for every node that can run it, and ends when all of them have. Not together with
+    /// `maxRunning`, `rateLimit`, `startDeadlineSeconds`, QUEUE_ONE, FIRE_ALL or FIXED_DELAY.
+    pub broadcast: Option<bool>,
     /// RERUN or FAIL.
     #[schema(value_type = Option<String>, example = "RERUN")]
     pub on_lost: Option<OnLost>,

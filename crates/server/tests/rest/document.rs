@@ -108,11 +108,14 @@ async fn a_conflict_tells_of_every_field_that_can_be_written() {
         "retryBase": "2s", "retryCap": "3s", "pool": "paused", "priority": "high", "overlap": "REPLACE",
         "maxRunning": 2, "concurrencyKey": "/a", "rateLimit": "1/s", "misfire": "SKIP", "misfireGraceSeconds": 1,
         "maxCatchup": 1, "startDeadlineSeconds": 1, "onLost": "FAIL", "owner": "x", "tags": ["x"], "description": "x",
+        "nodeLabels": ["x"],
     });
     assert_eq!(house.call("PUT", "/api/v1/calendars/cn", "{}").await.verdict(), "200");
     let answer = house.post("/api/v1/tasks", other.to_string()).await;
     assert_eq!(answer.verdict(), "201", "{answer:?}");
-    let late = house.call("PUT", "/api/v1/tasks/other", r#"{"version":0,"handler":"test.done"}"#).await.json();
+    // A broadcast excludes limits of the other side, so it stands on this one.
+    let yours = r#"{"version":0,"handler":"test.done","broadcast":true}"#;
+    let late = house.call("PUT", "/api/v1/tasks/other", yours).await.json();
     let told = late["differences"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap());
     let told: std::collections::BTreeSet<&str> = told.collect();
     // An interval excludes an expression.

@@ -8,6 +8,7 @@ mod document;
 mod house;
 mod input;
 mod jobs;
+mod nodes;
 mod requests;
 mod safety;
 mod schedules;

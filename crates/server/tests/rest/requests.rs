@@ -25,6 +25,8 @@ async fn operations(house: &House) -> Vec<(&'static str, String, Value)> {
     all.push(("POST", "tasks/failing/enable".to_owned(), json!({})));
     all.push(("POST", "tasks/apply".to_owned(), json!({"tasks": [{"code": "new", "handler": "test.done"}]})));
     all.push(("DELETE", "tasks/t2".to_owned(), json!({})));
+    let node = house.engine.health().await.node.incarnation;
+    all.push(("POST", format!("nodes/{node}/drain"), json!({})));
     all
 }
 

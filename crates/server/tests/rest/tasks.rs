@@ -41,6 +41,30 @@ async fn a_task_is_created_changed_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_task_says_on_which_nodes_its_jobs_run() {
+    let house = house().await;
+    let body = r#"{"code":"n","handler":"test.done","nodeLabels":["gpu","eu"],"broadcast":true}"#;
+    let made = house.post("/api/v1/tasks", body).await.json();
+    assert_eq!((&made["nodeLabels"], &made["broadcast"]), (&json!(["gpu", "eu"]), &json!(true)));
+    let change = async |body: &str| {
+        let version = house.task("n").await["version"].clone();
+        house.call("PATCH", "/api/v1/tasks/n", body.replacen('{', &format!(r#"{{"version":{version},"#), 1)).await
+    };
+    let stays = change(r#"{"owner":"ann"}"#).await.json();
+    assert_eq!((&stays["nodeLabels"], &stays["broadcast"]), (&json!(["gpu", "eu"]), &json!(true)));
+    let refused = change(r#"{"maxRunning":2,"overlap":"QUEUE_ONE"}"#).await;
+    let expect = "422 VALIDATION overlap:NOT_WITH_BROADCAST maxRunning:NOT_WITH_BROADCAST";
+    assert_eq!(refused.verdict(), expect);
+    assert_eq!(change(r#"{"nodeLabels":["a b"]}"#).await.verdict(), "422 VALIDATION nodeLabels:BAD_CHARACTER");
+    assert_eq!(change(r#"{"nodeLabels":"gpu"}"#).await.verdict(), "422 VALIDATION nodeLabels:WRONG_TYPE");
+    let plain = change(r#"{"nodeLabels":null,"broadcast":null,"maxRunning":2}"#).await.json();
+    assert_eq!((&plain["nodeLabels"], &plain["broadcast"]), (&json!([]), &json!(false)));
+    let whole = r#"{"tasks":[{"code":"n","handler":"test.done","nodeLabels":["gpu"],"maxRunning":2,"owner":"ann"}]}"#;
+    let applied = house.post("/api/v1/tasks/apply", whole).await.json();
+    assert_eq!(applied["results"][0]["differences"], json!([{"field": "nodeLabels", "from": [], "to": ["gpu"]}]));
+}
+
+#[tokio::test]
 async fn a_writer_who_read_too_early_hears_the_current_version() {
     let house = house().await;
     let version = house.get("/api/v1/tasks/done").await.json()["version"].as_i64().unwrap();
@@ -221,7 +245,15 @@ async fn pools_are_shown_and_changed() {
     assert_eq!(limited["rateLimit"], "100/1m");
     assert_eq!(house.call("PUT", "/api/v1/pools/new", r#"{"concurrency":2}"#).await.json()["rateLimit"], "100/1m");
     assert_eq!(house.call("PUT", "/api/v1/pools/new", r#"{"rateLimit":null}"#).await.json()["rateLimit"], json!(null));
+    let bounded = house.call("PUT", "/api/v1/pools/new", r#"{"clusterConcurrency":5}"#).await.json();
+    assert_eq!((&bounded["clusterConcurrency"], &bounded["concurrency"]), (&json!(5), &json!(2)));
+    assert_eq!(house.call("PUT", "/api/v1/pools/new", r#"{"paused":true}"#).await.json()["clusterConcurrency"], 5);
+    let free = house.call("PUT", "/api/v1/pools/new", r#"{"clusterConcurrency":null}"#).await.json();
+    assert_eq!(free["clusterConcurrency"], json!(null));
     let cases = [
+        (r#"{"clusterConcurrency":0}"#, "422 VALIDATION clusterConcurrency:OUT_OF_RANGE"),
+        (r#"{"clusterConcurrency":100001}"#, "422 VALIDATION clusterConcurrency:OUT_OF_RANGE"),
+        (r#"{"clusterConcurrency":"many"}"#, "422 VALIDATION clusterConcurrency:WRONG_TYPE"),
         (r#"{"rateLimit":"often"}"#, "422 VALIDATION rateLimit:NOT_A_RATE"),
         (r#"{"concurrency":0}"#, "422 VALIDATION concurrency:OUT_OF_RANGE"),
         (r#"{"queueCapacity":20001}"#, "422 VALIDATION queueCapacity:OUT_OF_RANGE"),

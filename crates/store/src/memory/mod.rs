@@ -160,7 +160,13 @@ impl MemoryStore {
 #[async_trait]
 impl Store for MemoryStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { kind: "memory", place: "memory:".to_owned(), durability: Durability::Relaxed, is_shared: true }
+        StoreInfo {
+            kind: "memory",
+            place: "memory:".to_owned(),
+            durability: Durability::Relaxed,
+            weak: vec!["the database is in memory".to_owned()],
+            is_shared: true,
+        }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

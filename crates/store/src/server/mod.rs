@@ -85,6 +85,8 @@ pub struct ServerStore {
     kind: &'static str,
     place: String,
     durability: Durability,
+    /// Settings of the server that make it so.
+    weak: Vec<String>,
     clock: Arc<DatabaseClock>,
     work: Connections,
     beat: Connections,
@@ -103,14 +105,19 @@ impl ServerStore {
         let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
+        if server.is_open_to_others() {
+            let hint = "PostgreSQL: sslmode=verify-full, MySQL: ssl-mode=VERIFY_IDENTITY";
+            tracing::warn!(place, hint, "others may read what goes to the database: let its URL ask for TLS");
+        }
         let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
-        for setting in weak {
+        for setting in &weak {
             tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
         }
         let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
         Ok(ServerStore {
             kind: server.kind(),
             durability,
+            weak,
             work: Connections::new(Arc::clone(&server), WORK, Arc::clone(&clock)),
             beat: Connections::new(Arc::clone(&server), BEAT, Arc::clone(&clock)),
             clock: DatabaseClock::new(clock, sample),
@@ -131,7 +138,13 @@ async fn sample(session: &mut Session, node: &dyn Clock) -> Outcome<ClockSample>
 #[async_trait]
 impl Store for ServerStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { kind: self.kind, place: self.place.clone(), durability: self.durability, is_shared: true }
+        StoreInfo {
+            kind: self.kind,
+            place: self.place.clone(),
+            durability: self.durability,
+            weak: self.weak.clone(),
+            is_shared: true,
+        }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -157,11 +157,11 @@ async fn answered<T>(verb: &'static str, answer: oneshot::Receiver<Result<T>>) -
 #[async_trait]
 impl Store for SqliteStore {
     fn info(&self) -> StoreInfo {
-        let durability = match self.runner {
-            Runner::Threads(_) => Durability::Full,
-            Runner::Inline(_) => Durability::Relaxed,
+        let (durability, weak) = match self.runner {
+            Runner::Threads(_) => (Durability::Full, Vec::new()),
+            Runner::Inline(_) => (Durability::Relaxed, vec!["the database is in memory".to_owned()]),
         };
-        StoreInfo { kind: "sqlite", place: self.place.clone(), durability, is_shared: false }
+        StoreInfo { kind: "sqlite", place: self.place.clone(), durability, weak, is_shared: false }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::to_value;
-use crate::args::task::{Number, TaskFields};
+use crate::args::task::{Number, Switch, TaskFields};
 use crate::failure::Failure;
 
 pub(super) fn body(said: TaskFields) -> Result<Map<String, Value>, Failure> {
@@ -17,11 +17,6 @@ pub(super) fn body(said: TaskFields) -> Result<Map<String, Value>, Failure> {
         Some("") => Some(Value::Null),
         param => param.map(to_value).transpose()?,
     };
-    // One empty tag takes all of them away.
-    let tags = (!said.tags.is_empty()).then(|| match said.tags.as_slice() {
-        [only] if only.is_empty() => Value::Null,
-        tags => tags.into(),
-    });
     let all = [
         ("name", text(said.name)),
         ("type", text(kind)),
@@ -48,9 +43,11 @@ pub(super) fn body(said: TaskFields) -> Result<Map<String, Value>, Failure> {
         ("retryCap", text(said.retry_cap)),
         ("pool", text(said.pool)),
         ("priority", text(said.priority)),
+        ("nodeLabels", list(&said.node_labels)),
+        ("broadcast", said.broadcast.map(|Switch(on)| on.map_or(Value::Null, Value::from))),
         ("onLost", text(said.on_lost)),
         ("owner", text(said.owner)),
-        ("tags", tags),
+        ("tags", list(&said.tags)),
         ("description", text(said.description)),
     ];
     Ok(all.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))).collect())
@@ -59,6 +56,15 @@ pub(super) fn body(said: TaskFields) -> Result<Map<String, Value>, Failure> {
 /// Nothing between the quotes: back to the default.
 fn text(said: Option<String>) -> Option<Value> {
     said.map(|text| if text.is_empty() { Value::Null } else { text.into() })
+}
+
+/// One that is empty takes all of them away.
+fn list(said: &[String]) -> Option<Value> {
+    match said {
+        [] => None,
+        [only] if only.is_empty() => Some(Value::Null),
+        all => Some(all.into()),
+    }
 }
 
 fn number(said: Option<Number>) -> Option<Value> {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::print;
 
 const COLUMNS: [&str; 9] = ["code", "name", "type", "schedule", "handler", "status", "nextFireTime", "pool", "running"];
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 39] = [
     "code",
     "name",
     "description",
@@ -46,6 +46,8 @@ const FIELDS: [&str; 37] = [
     "retryCap",
     "pool",
     "priority",
+    "nodeLabels",
+    "broadcast",
     "onLost",
     "owner",
     "tags",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mainspring_model::limits;
 use mainspring_model::refused::Complaints;
-use mainspring_model::{HandlerName, Refused};
+use mainspring_model::{HandlerName, Refused, Shard};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -19,7 +19,8 @@ pub struct CommandTemplate {
     pub name: HandlerName,
     /// A path, or a name that is looked for in `PATH`.
     pub program: String,
-    /// May hold `{payload}`, `{payload.FIELD}`, `{jobId}`, `{attempt}`, `{fence}`, `{bizId}`, `{fireTime}`; `{{` is a brace.
+    /// May hold `{payload}`, `{payload.FIELD}`, `{jobId}`, `{attempt}`, `{fence}`, `{bizId}`, `{fireTime}`, `{shardIndex}`,
+    /// `{shardTotal}`; `{{` is a brace.
     pub args: Vec<String>,
     pub cwd: Option<PathBuf>,
     /// Names of variables that the program inherits besides `PATH` and `LANG`.
@@ -90,6 +91,8 @@ pub struct JobFacts {
     pub biz_id: Option<String>,
     /// Of a job that a schedule made, as RFC 3339.
     pub fire_time: Option<String>,
+    /// Of a part of a broadcast.
+    pub shard: Option<Shard>,
     /// JSON text.
     pub payload: String,
 }
@@ -103,6 +106,7 @@ impl JobFacts {
             fence: context.fence().0,
             biz_id: context.biz_id().map(ToString::to_string),
             fire_time: context.fire_time().map(|time| time.to_string()),
+            shard: context.shard(),
             payload: context.payload().to_owned(),
         }
     }
@@ -118,6 +122,8 @@ enum Piece {
     Fence,
     FireTime,
     BizId,
+    ShardIndex,
+    ShardTotal,
 }
 
 /// One argument of a template, read.
@@ -147,7 +153,8 @@ impl Argument {
                 );
             };
             let Some(piece) = Piece::parse(word) else {
-                let known = "{payload}, {payload.FIELD}, {jobId}, {attempt}, {fence}, {bizId}, {fireTime}";
+                let known = "{payload}, {payload.FIELD}, {jobId}, {attempt}, {fence}, {bizId}, {fireTime}, {shardIndex}, \
+                             {shardTotal}";
                 return bad(
                     "PLACEHOLDER",
                     format!("`{{{word}}}` is not one of {known}; {{{{ is a brace that stands for itself"),
@@ -195,6 +202,8 @@ impl Piece {
             "fence" => Piece::Fence,
             "fireTime" => Piece::FireTime,
             "bizId" => Piece::BizId,
+            "shardIndex" => Piece::ShardIndex,
+            "shardTotal" => Piece::ShardTotal,
             _ => Piece::Field(word.strip_prefix("payload.").filter(|field| !field.is_empty())?.to_owned()),
         })
     }
@@ -208,6 +217,8 @@ impl Piece {
             Piece::Fence => facts.fence.to_string(),
             Piece::FireTime => facts.fire_time.clone().unwrap_or_default(),
             Piece::BizId => facts.biz_id.clone().unwrap_or_default(),
+            Piece::ShardIndex => facts.shard.map(|shard| shard.index.to_string()).unwrap_or_default(),
+            Piece::ShardTotal => facts.shard.map(|shard| shard.total.to_string()).unwrap_or_default(),
             Piece::Field(field) => match payload.get(field) {
                 None => return Err(format!("the payload has no field `{field}`, which the command needs")),
                 Some(Value::String(text)) => text.clone(),
@@ -237,6 +248,7 @@ mod tests {
             fence: 3,
             biz_id: Some("订单 42".to_owned()),
             fire_time: Some("2026-12-01T08:00:00.000Z".to_owned()),
+            shard: Some(Shard { index: 1, total: 3 }),
             payload: payload.to_owned(),
             ..JobFacts::default()
         };
@@ -251,6 +263,7 @@ mod tests {
         check(&[], "null", &[]);
         check(&["", "plain"], "null", &["", "plain"]);
         check(&["{jobId}-{attempt}-{fence}", "{bizId}"], "null", &["7-2-3", "订单 42"]);
+        check(&["{shardIndex}/{shardTotal}"], "null", &["1/3"]);
         check(&["--hour={fireTime}"], "null", &["--hour=2026-12-01T08:00:00.000Z"]);
         check(&["{payload}"], r#"{"a": 1}"#, &[r#"{"a": 1}"#]);
         check(
