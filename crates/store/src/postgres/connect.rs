@@ -1,14 +1,19 @@
 //! Connections to PostgreSQL: where to, with which settings, and what is checked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::Clock;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, PgConnection};
 
-use super::settings;
+use super::{listen, settings};
 use crate::OpenError;
+use crate::server::address::Pooler;
+use crate::server::connections::Connections;
 use crate::server::fault::{Fault, Outcome};
 use crate::server::session::{Conn, Session};
+use crate::server::wakes::Hints;
 
 /// Older ones lack what the statements need, and are no longer kept by their makers.
 const VERSION_MIN: i64 = 140_000;
@@ -22,16 +27,17 @@ const MARGIN: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Connector {
     options: PgConnectOptions,
+    pooler: Pooler,
 }
 
 impl Connector {
-    pub(crate) fn parse(url: &str) -> Result<Connector, OpenError> {
+    pub(crate) fn parse(url: &str, pooler: Pooler) -> Result<Connector, OpenError> {
         let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| OpenError::UnknownScheme {
             url: crate::open::without_secrets(url),
             hint: format!("{error}; it looks like postgres://user:password@host:5432/database"),
         })?;
         let options = options.application_name("mainspring").statement_cache_capacity(STATEMENTS_KEPT);
-        Ok(Connector { options: options.disable_statement_logging() })
+        Ok(Connector { options: options.disable_statement_logging(), pooler })
     }
 
     pub(crate) fn place(&self) -> String {
@@ -49,19 +55,39 @@ impl Connector {
 
     pub(crate) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
         let conn: PgConnection = self.options.connect().await?;
-        let mut session = Session::new(Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
+        let (conn, patience) = (Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
         let statement_max_ms = statement_max.as_millis();
-        session
-            .command(&format!(
-                "SET statement_timeout = {statement_max_ms};
-                 SET lock_timeout = {LOCK_MAX_MS};
-                 SET idle_in_transaction_session_timeout = {statement_max_ms};
-                 SET TimeZone = 'UTC';
-                 SET client_min_messages = warning;
-                 SET jit = off"
-            ))
-            .await?;
+        let settings = [
+            format!("statement_timeout = {statement_max_ms}"),
+            format!("lock_timeout = {LOCK_MAX_MS}"),
+            format!("idle_in_transaction_session_timeout = {statement_max_ms}"),
+            "TimeZone = 'UTC'".to_owned(),
+            "client_min_messages = warning".to_owned(),
+            "jit = off".to_owned(),
+        ];
+        let all = |word: &str| settings.iter().map(|one| format!("{word} {one}")).collect::<Vec<_>>().join("; ");
+        if self.pooler == Pooler::Transaction {
+            return Ok(Session::pooled(conn, patience, all("SET LOCAL")));
+        }
+        let mut session = Session::new(conn, patience);
+        session.command(&all("SET")).await?;
         Ok(session)
+    }
+
+    /// `None`: hints do not get through, and everybody looks by himself.
+    pub(crate) async fn hints(&self, sender: Connections, clock: Arc<dyn Clock>) -> Option<Hints> {
+        if self.pooler == Pooler::Transaction {
+            return None;
+        }
+        let hints = listen::open(&self.options, sender, clock).await;
+        if hints.is_none() {
+            let place = self.place();
+            tracing::warn!(
+                place,
+                "nothing that is sent by NOTIFY is heard: a pooler? name it with ?pooler=transaction"
+            );
+        }
+        hints
     }
 }
 
@@ -99,12 +125,16 @@ fn weak(names: &[&str], values: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn parse(url: &str) -> Result<Connector, OpenError> {
+        Connector::parse(url, Pooler::None)
+    }
+
     #[test]
     fn a_place_shows_no_secret() {
-        let connector = Connector::parse("postgres://me:hunter2@db.example:6543/jobs?sslmode=require").expect("parses");
+        let connector = parse("postgres://me:hunter2@db.example:6543/jobs?sslmode=require").expect("parses");
         assert_eq!(connector.place(), "postgres://db.example:6543/jobs");
         assert!(!connector.is_plain());
-        let error = Connector::parse("postgres://me:hunter2@db:x/jobs").expect_err("no port").to_string();
+        let error = parse("postgres://me:hunter2@db:x/jobs").expect_err("no port").to_string();
         assert!(!error.contains("hunter2"), "{error}");
     }
 
