@@ -13,7 +13,7 @@ use super::{on_each, open};
 use crate::suite::scheduled::{at_most, cron, entry, of_task};
 use crate::suite::world::{NODE, T0, TASK, at, claim_request, definition, done, new_node, settlement, task};
 use crate::suite::{Subject, World};
-use crate::{Fire, FireEnd, Fired, NewJob, Replaces, Store as _, Submitted};
+use crate::{Fire, FireEnd, Fired, NewJob, Replaces, Submitted};
 
 const OTHER: Incarnation = Incarnation(12);
 

@@ -1,4 +1,4 @@
-//! The conformance suite on both servers, and random verbs beside the reference.
+//! The conformance suite on each server, and random verbs beside the reference.
 
 use mainspring_test_servers::{Kind, shared};
 
@@ -6,26 +6,26 @@ use super::open;
 use crate::clock::SystemClock;
 use crate::suite::Subject;
 
-async fn fresh(kind: Kind) -> Subject {
+async fn on(kind: Kind) -> Subject {
     let url = shared(kind).expect("a database");
-    Subject { store: open(&url).await, keep: None }
+    Subject { store: open(&url).await, keep: Some(Box::new(url)) }
 }
 
-async fn on_postgres() -> Subject {
-    fresh(Kind::Postgres).await
+pub(crate) async fn on_postgres() -> Subject {
+    on(Kind::Postgres).await
 }
 
-async fn on_mariadb() -> Subject {
-    fresh(Kind::MariaDb).await
+pub(crate) async fn on_mariadb() -> Subject {
+    on(Kind::MariaDb).await
 }
 
-crate::store_suite!(postgres => crate::server::tests::suite::on_postgres);
-crate::store_suite!(mariadb => crate::server::tests::suite::on_mariadb);
+crate::store_suite!(postgres => crate::server::tests::suites::on_postgres);
+crate::store_suite!(mariadb => crate::server::tests::suites::on_mariadb);
 
 async fn answers_as_the_reference_does(kind: Kind, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
-        crate::suite::differential::two_stores_agree(&reference, &fresh(kind).await, seed, 400).await;
+        crate::suite::differential::two_stores_agree(&reference, &on(kind).await, seed, 400).await;
     }
 }
 
@@ -42,6 +42,6 @@ async fn random_verbs_on_mariadb_answer_as_the_reference_does() {
 #[tokio::test]
 async fn limits_hold_under_random_verbs_and_nobody_is_stuck() {
     for (kind, seed) in [(Kind::Postgres, 100), (Kind::MariaDb, 101)] {
-        crate::suite::sequences::limits_hold_and_nobody_is_stuck(&fresh(kind).await, seed, 200).await;
+        crate::suite::sequences::limits_hold_and_nobody_is_stuck(&on(kind).await, seed, 200).await;
     }
 }
