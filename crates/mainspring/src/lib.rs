@@ -52,7 +52,7 @@ pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::schedule::{Every, Rhythm};
 pub use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskDefinition, TaskKind, TaskSwitch};
 pub use mainspring_model::{
-    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, Priority, RateLimit, Refused, Span, Task,
+    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, Priority, RateLimit, Refused, Shard, Span, Task,
     TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
 };
 pub use mainspring_store::{JobEnd, JobFilter, PoolSettings, WhenFull, clock};
