@@ -11,10 +11,10 @@ use mainspring_model::{
     Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
 };
 use mainspring_store::{
-    Beat, ClaimRequest, Claimed, DeadJob, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined, LiveCount,
-    LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page, PoolBacklog,
-    PoolSettings, Press, Pressed, Replan, Settled, Settlement, Started, Store, StoreError, StoreInfo, Submitted,
-    TakenOver, TaskChange, Trouble, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter,
+    Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page,
+    PoolBacklog, PoolSettings, Press, Pressed, Replan, Settled, Settlement, Started, Store, StoreError, StoreInfo,
+    Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 use crate::link::Link;
@@ -87,6 +87,10 @@ impl Store for FaultyStore {
     /// The nodes of this world come one after another.
     fn info(&self) -> StoreInfo {
         StoreInfo { is_shared: false, ..self.store().info() }
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.store().clock()
     }
 
     async fn now(&self) -> Answer<Timestamp> {
@@ -254,7 +258,7 @@ impl Store for FaultyStore {
         self.call("put_calendar", move |desk| desk.put_calendar(calendar, by, now)).await
     }
 
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Answer<bool> {
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Answer<CalendarDeletion> {
         self.read("delete_calendar", self.store().delete_calendar(name, by, now)).await
     }
 

@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "these tests watch real processes in real time")]
 
+mod cluster;
 mod fake_clock;
 pub mod power;
 mod server;
@@ -11,6 +12,7 @@ mod witness;
 
 use std::time::{Duration, Instant};
 
+pub use cluster::{Cluster, NodeOptions};
 pub use fake_clock::FakeClock;
 pub use server::{Answer, Options, Server, binary, client_needs_a_provider};
 pub use witness::{Line, Witness};

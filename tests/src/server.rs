@@ -38,6 +38,11 @@ pub struct Options {
     pub config: String,
     /// `--dev`, with probes on.
     pub not_dev: bool,
+    pub no_probes: bool,
+    /// Otherwise an embedded one in the directory.
+    pub database: Option<String>,
+    /// Otherwise one in the directory.
+    pub witness: Option<PathBuf>,
     /// A wall clock of its own.
     pub clock: Option<FakeClock>,
 }
@@ -101,7 +106,7 @@ impl Server {
     }
 
     pub fn witness(&self) -> Witness {
-        Witness::at(&witness_path(&self.dir))
+        Witness::at(&witness_path(&self.dir, &self.options))
     }
 
     pub fn log(&self) -> String {
@@ -167,6 +172,10 @@ impl Server {
 
     pub fn get(&self, path: &str) -> Answer {
         answer(self.client.get(self.url(path)).send()).unwrap_or_else(|| panic!("no answer to GET {path}"))
+    }
+
+    pub fn try_get(&self, path: &str) -> Option<Answer> {
+        answer(self.client.get(self.url(path)).send())
     }
 
     fn url(&self, path: &str) -> String {
@@ -245,17 +254,23 @@ pub fn client_needs_a_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-fn witness_path(dir: &Path) -> PathBuf {
-    dir.join("witness.tsv")
+fn witness_path(dir: &Path, options: &Options) -> PathBuf {
+    options.witness.clone().unwrap_or_else(|| dir.join("witness.tsv"))
 }
 
 fn spawn(dir: &Path, options: &Options, port: u16) -> Child {
     let config = dir.join("mainspring.toml");
-    let probes = format!("[probes]\nenabled = true\nwitness = {:?}\n", witness_path(dir));
+    let probes = match options.no_probes {
+        true => String::new(),
+        false => format!("[probes]\nenabled = true\nwitness = {:?}\n", witness_path(dir, options)),
+    };
     std::fs::write(&config, format!("{}\n{probes}", options.config)).expect("the configuration can be written");
     let log = File::options().create(true).append(true).open(dir.join("server.log")).expect("a log file");
     let mut command = Command::new(binary());
     command.arg("serve").arg("--config").arg(&config).arg("--data-dir").arg(dir.join("data"));
+    if let Some(url) = &options.database {
+        command.arg("--database").arg(url);
+    }
     command.arg("--listen").arg(format!("127.0.0.1:{port}"));
     if !options.not_dev {
         command.arg("--dev");

@@ -1,6 +1,7 @@
 //! Commands of one step.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use mainspring_test_servers::SuiteServers;
 
 use crate::process::{self, cargo, root, succeeds};
 use crate::{needs, tidy};
@@ -55,6 +56,16 @@ pub(crate) fn sim(args: &[String]) -> Result<bool> {
 fn simulate(args: &[String]) -> Result<bool> {
     needs::provide(&[needs::BUILD])?;
     succeeds(cargo(["run", "--release", "--package", "mainspring-sim", "--"]).args(args))
+}
+
+/// Runs a command beside the servers that tests share.
+pub(crate) fn servers(args: &[String]) -> Result<bool> {
+    let Some((program, args)) = args.split_first() else {
+        bail!("say what to run beside them, such as `cargo xtask servers cargo nextest run -p mainspring-store`");
+    };
+    needs::provide(&[needs::TEST])?;
+    let servers = SuiteServers::start()?;
+    succeeds(std::process::Command::new(program).args(args).envs(servers.environment()))
 }
 
 pub(crate) fn bench(args: &[String]) -> Result<bool> {

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::Result;
+use mainspring_test_servers::SuiteServers;
 
 use crate::commands::{self, SIM_SEEDS};
 use crate::counts::{self, Counts};
@@ -66,7 +67,8 @@ fn test_steps(gate: &mut Gate) {
     gate.plain("planted bugs are found", || commands::sim(&["--planted".to_owned()]));
 }
 
-/// With nextest where it is installed, else with cargo's own runner. Tests of the binary find it by MAINSPRING_BIN.
+/// With nextest where it is installed, else with cargo's own runner. Tests of the binary find it by MAINSPRING_BIN, and
+/// many tests share one server of each kind, which ends with this function.
 fn run_tests(filters: &[String]) -> Result<Counts> {
     let mut command = if process::find("cargo-nextest").is_some() {
         let mut nextest = cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
@@ -80,6 +82,8 @@ fn run_tests(filters: &[String]) -> Result<Counts> {
         test.args(filters);
         test
     };
+    let servers = SuiteServers::start()?;
+    command.envs(servers.environment());
     counted(command.env("MAINSPRING_BIN", process::target().join("debug").join("mainspring")))
 }
 

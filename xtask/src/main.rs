@@ -25,6 +25,7 @@ cargo xtask COMMAND
   tidy                   the house rules alone (fast)
   sim [SEED…]            the simulation: 500 seeds, or these; flags are passed on
   bench [ARG…]           the load scenarios, in release
+  servers COMMAND…       run a command beside the database servers that tests share
   codegen                write the files that are made from the code (OpenAPI, command line pages)";
 
 fn main() -> ExitCode {
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         "tidy" => commands::tidy(),
         "sim" => commands::sim(&rest),
         "bench" => commands::bench(&rest),
+        "servers" => commands::servers(&rest),
         "codegen" => codegen::write_all(),
         "" | "help" | "--help" | "-h" => {
             println!("{HELP}");

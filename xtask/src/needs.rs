@@ -10,25 +10,36 @@ use crate::process;
 pub(crate) struct Need {
     /// One of these is enough.
     programs: &'static [&'static str],
-    package: &'static str,
+    packages: &'static [&'static str],
     why: &'static str,
 }
 
 /// To build.
-pub(crate) const BUILD: &[Need] =
-    &[Need { programs: &["cc", "gcc", "clang"], package: "gcc", why: "SQLite is compiled into the binary" }];
+pub(crate) const BUILD: &[Need] = &[Need {
+    programs: &["cc", "gcc", "clang"],
+    // Recommended packages are not installed, but a compiler without the headers of libc is none.
+    packages: &["gcc", "libc6-dev"],
+    why: "SQLite is compiled into the binary",
+}];
 
 /// To test, besides.
 pub(crate) const TEST: &[Need] = &[
     Need {
         programs: &["strace"],
-        package: "strace",
+        packages: &["strace"],
         why: "the fault tests make writes fail and rebuild the disk after a power loss",
     },
     Need {
         programs: &["faketime"],
-        package: "faketime",
+        packages: &["faketime"],
         why: "tests of schedules give the server a wall clock that they set",
+    },
+    Need { programs: &["initdb"], packages: &["postgresql"], why: "the PostgreSQL store is tested on real servers" },
+    Need { programs: &["mariadbd"], packages: &["mariadb-server"], why: "the MySQL store is tested on real servers" },
+    Need {
+        programs: &["pgbouncer"],
+        packages: &["pgbouncer"],
+        why: "the PostgreSQL store must work behind a pooler of connections",
     },
 ];
 
@@ -38,7 +49,7 @@ pub(crate) fn provide(needs: &[&[Need]]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    let packages: Vec<&str> = missing.iter().flat_map(|need| need.packages).copied().collect();
     let reasons: Vec<String> = missing.iter().map(|need| format!("{} ({})", need.programs[0], need.why)).collect();
     let by_hand = format!("missing: {}; install: {}", reasons.join(", "), packages.join(" "));
     if process::find("apt-get").is_none() || !is_root() {
@@ -50,7 +61,7 @@ pub(crate) fn provide(needs: &[&[Need]]) -> Result<()> {
         command.env("DEBIAN_FRONTEND", "noninteractive").arg("-q").args(args);
         process::succeeds(&mut command)
     };
-    let mut install = vec!["install", "-y"];
+    let mut install = vec!["install", "-y", "--no-install-recommends"];
     install.extend(&packages);
     // The package lists of a fresh machine are often empty; a refresh that fails shows in the install.
     apt(&["update"])?;
@@ -74,7 +85,7 @@ mod tests {
 
     #[test]
     fn one_of_the_programs_is_enough() {
-        let need = |programs| Need { programs, package: "x", why: "x" };
+        let need = |programs| Need { programs, packages: &["x"], why: "x" };
         assert!(is_met(&need(&["no-such-program-here", "sh"])));
         assert!(!is_met(&need(&["no-such-program-here"])));
     }

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 
+pub(crate) use mainspring_test_servers::find;
+
 /// The root of the workspace: the one that cargo was called in, for a target folder can serve several.
 pub(crate) fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -81,12 +83,6 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// Where a program is, by PATH.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,11 +91,5 @@ mod tests {
     fn colours_are_taken_out() {
         assert_eq!(without_colours("\u{1b}[32;1m   ok\u{1b}[0m: 3 passed"), "   ok: 3 passed");
         assert_eq!(without_colours("plain"), "plain");
-    }
-
-    #[test]
-    fn programs_are_found_by_path() {
-        assert!(find("sh").is_some());
-        assert!(find("no-such-program-here").is_none());
     }
 }

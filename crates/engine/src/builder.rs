@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainspring_model::ids::JobIds;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
-use mainspring_model::{Incarnation, JobId, PoolName, Refused, TaskCode, TaskDefinition, limits};
+use mainspring_model::{Incarnation, PoolName, Refused, TaskCode, TaskDefinition, limits};
 use mainspring_store::clock::SystemClock;
-use mainspring_store::{NewNode, PoolSettings, Replaces, Store, WhenFull};
+use mainspring_store::{News, PoolSettings, Replaces, Store, WhenFull};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use crate::core::{Core, Parts};
 use crate::dispatch::{self, Pools};
 use crate::error::Error;
 use crate::handler::Registry;
+use crate::node::{self, About, Node};
 use crate::{Engine, execute, schedule, submit, write_back};
 
 #[derive(Debug)]
@@ -131,52 +131,52 @@ impl EngineBuilder {
     pub async fn start(self) -> Result<Engine, Error> {
         self.check()?;
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        let incarnation = Incarnation(dice.i64(1..));
-        let node = NewNode {
-            incarnation,
-            host: self.host.clone(),
-            pid: std::process::id(),
-            version: self.version.clone(),
-            lease_ms: crate::heartbeat::LEASE_MS,
-            labels: self.labels.clone(),
-            handlers: self.registry.list().into_iter().map(|handler| handler.name.to_string()).collect(),
-            replaces: Replaces::Everyone,
-        };
-        let joined = self.store.join(node, self.clock.now()).await?;
-        let over = &joined.taken_over;
-        if over.released + over.lost + over.dead > 0 {
-            let (released, lost, dead) = (over.released, over.lost, over.dead);
-            tracing::info!(released, lost, dead, "jobs of a node that ended without a stop were taken over");
-        }
-        let ids = JobIds::new(joined.node_number).after(joined.newest_job.unwrap_or(JobId(0)));
+        let node = self.join(Incarnation(dice.i64(1..))).await?;
         let bodies = Handle::current();
         let quit = CancellationToken::new();
+        let runtime = |name: &str| match self.own_thread {
+            true => own_thread(name, self.clock.as_ref(), quit.clone()),
+            false => bodies.clone(),
+        };
+        let loops = runtime("mainspring");
+        // Nobody can take the lease from a node that is alone.
+        let lease_loop = if node.about.is_shared { runtime("mainspring-lease") } else { loops.clone() };
         let core = Arc::new(Core::new(Parts {
             store: self.store.clone(),
             clock: self.clock.clone(),
-            incarnation,
-            node_number: joined.node_number,
-            ids,
-            host: self.host.clone(),
+            node,
             registry: self.registry.clone(),
             cancel_grace: self.cancel_grace,
+            claim_poll: claim_poll(self.store.as_ref()),
             pools: self.load_pools().await?,
             dice,
-            loops: if self.own_thread { own_thread(self.clock.as_ref(), quit.clone()) } else { bodies.clone() },
+            loops,
+            lease_loop,
             bodies,
             quit,
         }));
+        // From here on the lease is kept, however long the rest takes.
+        core.spawn_lease_loop(node::keep_lease);
+        let loaded = self.load(&core).await;
+        if let Err(error) = loaded {
+            core.quit.cancel();
+            return Err(error);
+        }
+        spawn_loops(&core);
+        Ok(Engine::of(core))
+    }
+
+    async fn load(self, core: &Arc<Core>) -> Result<(), Error> {
         core.load_tasks().await?;
         for (code, definition) in self.tasks {
             let declared = core.declare_task(code.clone(), definition).await;
             declared.map_err(|error| of_task(&code, error))?;
         }
-        warn_of_missing_handlers(&core);
+        warn_of_missing_handlers(core);
         core.plan_all_again().await;
         core.judge_rates_anew().await;
         core.unpark_known(&core.tasks.all()).await?;
-        spawn_loops(&core);
-        Ok(Engine::of(core))
+        Ok(())
     }
 
     fn check(&self) -> Result<(), Refused> {
@@ -186,6 +186,28 @@ impl EngineBuilder {
             return Err(Refused::field("lease", "OUT_OF_RANGE", detail));
         }
         mainspring_model::node::check_labels(&self.labels)
+    }
+
+    /// What others change from here on is news to this node.
+    async fn join(&self, incarnation: Incarnation) -> Result<Node, Error> {
+        let about = About {
+            host: self.host.clone(),
+            version: self.version.clone(),
+            labels: self.labels.clone(),
+            handlers: self.registry.list().into_iter().map(|handler| handler.name.to_string()).collect(),
+            lease: self.lease,
+            is_shared: self.store.info().is_shared,
+        };
+        let replaces = if about.is_shared { Replaces::Nobody } else { Replaces::Everyone };
+        let sent = self.clock.monotonic();
+        let joined = self.store.join(about.as_new(incarnation, replaces), self.clock.now()).await?;
+        let over = &joined.taken_over;
+        if over.released + over.lost + over.dead > 0 {
+            let (released, lost, dead) = (over.released, over.lost, over.dead);
+            tracing::info!(released, lost, dead, "jobs of a node that ended without a stop were taken over");
+        }
+        let news = if about.is_shared { self.store.news().await? } else { News::default() };
+        Ok(Node::new(about, incarnation, &joined, news, sent))
     }
 
     async fn load_pools(&self) -> Result<Pools, Error> {
@@ -220,6 +242,12 @@ impl EngineBuilder {
     }
 }
 
+/// Where others leave jobs and nobody tells of them, this poll is how they are found.
+fn claim_poll(store: &dyn Store) -> Duration {
+    let tells = !store.info().is_shared || store.wakes().is_some();
+    Duration::from_millis(if tells { limits::CLAIM_POLL_MS } else { limits::CLAIM_POLL_SHARED_MS })
+}
+
 /// Of many declarations it must be said which one is wrong.
 fn of_task(code: &TaskCode, error: Error) -> Error {
     match error {
@@ -231,7 +259,7 @@ fn of_task(code: &TaskCode, error: Error) -> Error {
     }
 }
 
-fn default_pool() -> PoolSettings {
+pub(crate) fn default_pool() -> PoolSettings {
     PoolSettings {
         name: PoolName::default_pool(),
         concurrency: limits::POOL_CONCURRENCY_DEFAULT,
@@ -263,20 +291,24 @@ fn spawn_loops(core: &Arc<Core>) {
     core.spawn_loop("write back", write_back::settle_ended);
     core.spawn_loop("deadlines", execute::enforce_deadlines);
     core.spawn_loop("progress", execute::show_progress);
-    core.spawn_loop("heartbeat", crate::heartbeat::beat);
+    if core.node.about.is_shared {
+        core.spawn_loop("follow", node::follow);
+        core.spawn_loop("hear", node::hear);
+        core.spawn_loop("reconcile", node::reconcile);
+        core.spawn_loop("take over", node::take_over);
+    }
 }
 
 /// A runtime of its own for the engine's loops: a handler that blocks the application's threads cannot stop the clock
-/// that ends it. Its thread ends with the loops.
-fn own_thread(clock: &dyn Clock, quit: CancellationToken) -> Handle {
+/// that ends it. Its thread ends with the loops. It can do I/O, because a store may be called from it; what a store needs
+/// for longer than one call, such as connections, must live on a runtime of the store's.
+fn own_thread(name: &str, clock: &dyn Clock, quit: CancellationToken) -> Handle {
     wait_for_next_millisecond(clock);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime without I/O needs nothing that can be missing");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a few file descriptors can be opened");
     let handle = runtime.handle().clone();
     let run = move || runtime.block_on(quit.cancelled());
-    std::thread::Builder::new().name("mainspring".to_owned()).spawn(run).expect("one thread can be started");
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).expect("one thread can be started");
     handle
 }
 

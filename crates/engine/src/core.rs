@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use mainspring_model::ids::JobIds;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, JobId, Timestamp, limits};
-use mainspring_store::{Store, StoreError};
+use mainspring_store::{Claim, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, RwLock};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +20,7 @@ use crate::error::Error;
 use crate::execute::LiveAttempts;
 use crate::handler::Registry;
 use crate::locked;
+use crate::node::Node;
 use crate::submit::Intake;
 use crate::tasks::Tasks;
 use crate::view::Totals;
@@ -30,11 +30,11 @@ use crate::write_back::WriteBack;
 pub(crate) struct Core {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) incarnation: Incarnation,
-    pub(crate) node_number: u16,
-    pub(crate) host: String,
+    pub(crate) node: Node,
     pub(crate) registry: Registry,
     pub(crate) cancel_grace: Duration,
+    /// How long the claimer rests when nobody wakes it.
+    pub(crate) claim_poll: Duration,
 
     pub(crate) tasks: Tasks,
     pub(crate) pools: Pools,
@@ -61,7 +61,6 @@ pub(crate) struct Core {
     /// A body has ended; a stop waits for this.
     pub(crate) body_ended: Notify,
 
-    ids: Mutex<JobIds>,
     dice: Mutex<fastrand::Rng>,
     stopping: AtomicBool,
     /// The node has given back what it held, or is about to: nothing may become its own any more.
@@ -70,6 +69,8 @@ pub(crate) struct Core {
     pub(crate) quit: CancellationToken,
     /// The engine's own loops: a runtime that bodies cannot starve.
     loops: Handle,
+    /// The same for what keeps the lease alone.
+    lease_loop: Handle,
     /// Where bodies run.
     bodies: Handle,
     pub(crate) tracker: TaskTracker,
@@ -78,15 +79,14 @@ pub(crate) struct Core {
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) incarnation: Incarnation,
-    pub(crate) node_number: u16,
-    pub(crate) ids: JobIds,
-    pub(crate) host: String,
+    pub(crate) node: Node,
     pub(crate) registry: Registry,
     pub(crate) cancel_grace: Duration,
+    pub(crate) claim_poll: Duration,
     pub(crate) pools: Pools,
     pub(crate) dice: fastrand::Rng,
     pub(crate) loops: Handle,
+    pub(crate) lease_loop: Handle,
     pub(crate) bodies: Handle,
     pub(crate) quit: CancellationToken,
 }
@@ -96,11 +96,10 @@ impl Core {
         Core {
             store: parts.store,
             clock: parts.clock,
-            incarnation: parts.incarnation,
-            node_number: parts.node_number,
-            host: parts.host,
+            node: parts.node,
             registry: parts.registry,
             cancel_grace: parts.cancel_grace,
+            claim_poll: parts.claim_poll,
             tasks: Tasks::default(),
             pools: parts.pools,
             intake: Intake::default(),
@@ -118,23 +117,37 @@ impl Core {
             watch_wake: Notify::new(),
             show_wake: Notify::new(),
             body_ended: Notify::new(),
-            ids: Mutex::new(parts.ids),
             dice: Mutex::new(parts.dice),
             stopping: AtomicBool::new(false),
             left: AtomicBool::new(false),
             quit: parts.quit,
             loops: parts.loops,
+            lease_loop: parts.lease_loop,
             bodies: parts.bodies,
             tracker: TaskTracker::new(),
         }
     }
 
     pub(crate) fn next_id(&self, now: Timestamp) -> JobId {
-        locked(&self.ids).next(now)
+        self.node.next_id(now)
     }
 
     pub(crate) fn dice(&self) -> u64 {
         locked(&self.dice).u64(..)
+    }
+
+    pub(crate) fn new_incarnation(&self) -> Incarnation {
+        Incarnation(locked(&self.dice).i64(1..))
+    }
+
+    /// May anything new become this node's: a claim, a fire, a job that it stores?
+    pub(crate) fn takes_work(&self) -> bool {
+        !self.is_stopping() && !self.node.is_draining() && self.node.holds_lease(self.clock.monotonic())
+    }
+
+    /// Asked when a slot was found and again when the body is about to begin.
+    pub(crate) fn may_begin(&self, claim: &Claim) -> bool {
+        self.node.may_begin(claim, self.clock.monotonic())
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -163,18 +176,42 @@ impl Core {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let work = self.without_end(name, begin);
+        self.spawn_once(work);
+    }
+
+    pub(crate) fn spawn_lease_loop<F>(self: &Arc<Core>, begin: fn(Arc<Core>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let work = self.without_end("lease", begin);
+        self.spawn_on(work, &self.lease_loop);
+    }
+
+    fn without_end<F>(
+        self: &Arc<Core>,
+        name: &'static str,
+        begin: fn(Arc<Core>) -> F,
+    ) -> impl Future<Output = ()> + use<F>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let core = self.clone();
-        self.spawn_once(async move {
+        async move {
             while AssertUnwindSafe(begin(core.clone())).catch_unwind().await.is_err() {
                 tracing::error!(name, "a loop of the engine panicked and is begun anew");
                 core.counts.add(Count::LoopPanics, 1);
                 core.clock.sleep(Duration::from_secs(1)).await;
             }
-        });
+        }
     }
 
     /// Work of the engine's own that ends by itself, or with the engine.
     pub(crate) fn spawn_once(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_on(work, &self.loops);
+    }
+
+    fn spawn_on(&self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
         let quit = self.quit.clone();
         let bounded = async move {
             tokio::select! {
@@ -183,7 +220,7 @@ impl Core {
                 () = work => {}
             }
         };
-        self.tracker.spawn_on(bounded, &self.loops);
+        self.tracker.spawn_on(bounded, runtime);
     }
 
     /// Work whose caller may go away in the middle: what the store has written, memory must follow.
@@ -235,7 +272,7 @@ impl Core {
 
 impl std::fmt::Debug for Core {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Core").field("incarnation", &self.incarnation).finish_non_exhaustive()
+        f.debug_struct("Core").field("node", &self.node.me()).finish_non_exhaustive()
     }
 }
 
@@ -259,8 +296,8 @@ pub(crate) enum Count {
     ZombiesEver,
     StoreErrors,
     LoopPanics,
-    /// The store has given this node up.
-    Disowned,
+    /// How often the node has lost its lease and stopped what it ran.
+    LeasesLost,
 }
 
 #[derive(Debug, Default)]
@@ -293,6 +330,7 @@ impl Counts {
             zombies_now,
             zombies_ever: self.get(Count::ZombiesEver),
             store_errors: self.get(Count::StoreErrors),
+            leases_lost: self.get(Count::LeasesLost),
         }
     }
 }

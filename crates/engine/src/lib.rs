@@ -22,14 +22,14 @@ mod dispatch;
 mod error;
 pub mod execute;
 mod handler;
-mod heartbeat;
+mod node;
 mod schedule;
 mod stop;
 pub mod submit;
 mod task_admin;
+mod task_search;
 mod tasks;
 pub mod testing;
-mod this_node;
 mod view;
 mod waiters;
 mod write_back;
@@ -37,11 +37,12 @@ mod write_back;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use mainspring_model::node::Runners;
 use mainspring_model::operations::{JobOperation, Operations, TaskOperation};
 use mainspring_model::schedule::fires_to_come;
 use mainspring_model::task::{Overlap, TaskSwitch};
 use mainspring_model::time::Clock;
-use mainspring_model::wait_reason::{self, PoolFacts, WaitReason};
+use mainspring_model::wait_reason::{self, PoolFacts, TaskFacts, WaitReason};
 use mainspring_model::{
     BizId, Calendar, CalendarName, Job, JobId, Refused, Schedule, Task, TaskCode, TaskDefinition, Timestamp, Trigger,
     limits,
@@ -55,8 +56,7 @@ pub use error::{Error, RETRY_AFTER};
 pub use handler::{BlockingHandler, Handler, HandlerInfo, Registry};
 pub use schedule::{Act, Backfilled};
 pub use submit::{JobRequest, Receipt, When};
-pub use this_node::ThisNode;
-pub use view::{Health, PoolView, StopReport, Totals};
+pub use view::{Health, NodeView, PoolView, StopReport, Totals};
 
 /// A running engine. Cheap to clone; all clones are the same engine.
 #[derive(Debug, Clone)]
@@ -112,6 +112,7 @@ impl Engine {
         self.core.operations_on(job, self.core.clock.now())
     }
 
+    /// As far as this node knows: it hears of others about every second.
     pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
         let facts = self.core.pools.get(&job.pool).map(|pool| {
             let settings = pool.settings();
@@ -119,8 +120,14 @@ impl Engine {
             PoolFacts { paused: settings.paused, free_slots, has_rate: settings.rate_limit.is_some() }
         });
         let nothing = PoolFacts { paused: false, free_slots: 0, has_rate: false };
-        let overlap = self.core.tasks.get(&job.task).map_or(Overlap::Allow, |task| task.definition.overlap);
-        wait_reason::of(job, overlap, facts.unwrap_or(nothing), self.core.clock.now())
+        let facts = facts.unwrap_or(nothing);
+        let task = match self.core.tasks.get(&job.task) {
+            None => TaskFacts { overlap: Overlap::Allow, runners: Runners::Some },
+            Some(task) => {
+                TaskFacts { overlap: task.definition.overlap, runners: self.core.runners_of(&task.definition) }
+            }
+        };
+        wait_reason::of(job, task, facts, self.core.clock.now())
     }
 
     // ---- tasks ----
@@ -183,7 +190,7 @@ impl Engine {
         request.biz_id = key.map_err(|refused| refused.of_field("requestId"))?;
         request.payload = param;
         request.trigger = Trigger::Manual;
-        request.on_live = self.core.task_or_refuse(code)?.definition.overlap.on_live();
+        request.on_live = self.core.task_now(code).await?.definition.overlap.on_live();
         let receipt = self.core.submit(request).await?;
         tracing::info!(task = %code, job = %receipt.id, by, duplicate = receipt.duplicate, "triggered by hand");
         Ok(receipt)
@@ -242,12 +249,13 @@ impl Engine {
     }
 
     pub async fn task(&self, code: &TaskCode) -> Result<Task, Error> {
-        Ok(Task::clone(&*self.core.task_or_refuse(code)?))
+        Ok(Task::clone(&*self.core.task_now(code).await?))
     }
 
     /// By code; they are few.
     pub async fn tasks(&self, filter: TaskFilter) -> Result<Vec<Task>, Error> {
-        Ok(self.core.tasks.filter(&filter))
+        let tasks = self.core.tasks_now().await?;
+        Ok(task_search::filter(tasks.into_iter(), &filter))
     }
 
     // ---- this node ----
@@ -264,6 +272,18 @@ impl Engine {
     pub async fn put_pool(&self, settings: PoolSettings, by: &str) -> Result<PoolView, Error> {
         let (core, by) = (self.core.clone(), by.to_owned());
         self.core.to_its_end(async move { view::put_pool(&core, settings, by).await }).await?
+    }
+
+    /// This node takes no new work from now on, for as long as it lives: what runs ends, what waits is others'. It goes on
+    /// to answer, and to store jobs for others.
+    pub async fn drain(&self, by: &str) -> Result<(), Error> {
+        let (core, by) = (self.core.clone(), by.to_owned());
+        self.core.to_its_end(async move { core.drain(&by).await }).await?
+    }
+
+    /// Who this node is now: a node that lost its lease comes back as another incarnation.
+    pub fn node(&self) -> NodeView {
+        view::node(&self.core)
     }
 
     pub async fn health(&self) -> Health {

@@ -18,6 +18,9 @@ impl Core {
     pub(crate) async fn stop(self: &Arc<Core>, limit: Duration) -> StopReport {
         let mut report = StopReport::default();
         self.begin_stop();
+        if self.node.about.is_shared {
+            self.tell_drain(self.node.me().incarnation).await;
+        }
         let pools = self.pools.all();
         pools.iter().for_each(|pool| pool.close());
         report.given_back = self.give_back_unstarted().await;
@@ -28,9 +31,9 @@ impl Core {
         // Bodies that ended meanwhile may have left work behind: a claim that was under way, their outcomes.
         report.given_back += self.give_back_unstarted().await;
         report.unwritten = self.write_last_outcomes().await;
-        let leave = || self.store.leave(self.incarnation, self.clock.now());
+        let leave = || self.store.leave(self.node.me().incarnation, self.clock.now());
         if let Err(error) = self.insist(LAST_WRITES, leave).await {
-            tracing::warn!(%error, "the store was not told of the stop; the next start takes the jobs over");
+            tracing::warn!(%error, "the store was not told of the stop; others take the jobs over");
         }
         self.intake.close();
         self.quit.cancel();
@@ -52,7 +55,7 @@ impl Core {
         }
     }
 
-    async fn give_back_unstarted(&self) -> u64 {
+    pub(crate) async fn give_back_unstarted(&self) -> u64 {
         let claims = self.pools.all().into_iter().flat_map(|pool| pool.drain());
         let held: Vec<Held> = claims.map(|claim| claim.held()).collect();
         if held.is_empty() {
@@ -66,7 +69,7 @@ impl Core {
     pub(crate) async fn give_back(&self, held: Vec<Held>) {
         let give_back = || self.store.give_back(held.clone(), GiveBack::Release, self.clock.now());
         if let Err(error) = self.insist(LAST_WRITES, give_back).await {
-            tracing::warn!(%error, "held jobs were not given back; the next start takes them over");
+            tracing::warn!(%error, "held jobs were not given back; others take them over");
         }
     }
 

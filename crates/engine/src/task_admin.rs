@@ -26,6 +26,28 @@ impl Core {
         Ok(())
     }
 
+    /// As it is stored now, whoever has changed it.
+    pub(crate) async fn task_now(self: &Arc<Core>, code: &TaskCode) -> Result<Arc<Task>, Error> {
+        if self.node.about.is_shared {
+            let changes = self.tasks.changes(code);
+            let read = self.store.task(code).await?;
+            let task = read.clone().map(Arc::new);
+            // What has changed here meanwhile is no older: it is read from memory.
+            if self.tasks.put_read(code, read, changes) {
+                self.schedule_wake.notify_one();
+                return task.ok_or_else(|| self.no_such_task(code).into());
+            }
+        }
+        Ok(self.task_or_refuse(code)?)
+    }
+
+    pub(crate) async fn tasks_now(&self) -> Result<Vec<Task>, Error> {
+        if self.node.about.is_shared {
+            return Ok(self.store.tasks().await?);
+        }
+        Ok(self.tasks.all().iter().map(|task| Task::clone(task)).collect())
+    }
+
     /// For a task that changed in the store without this engine's doing: a settlement stopped it, or moved its fire. Without
     /// it the task could be silent, so it is insisted on.
     pub(crate) async fn reload_task(&self, code: &TaskCode) {
@@ -94,6 +116,7 @@ impl Core {
         switch: TaskSwitch,
         by: &str,
     ) -> Result<Task, Error> {
+        self.catch_up().await?;
         self.check_definition(&definition)?;
         let now = self.clock.now();
         let next_fire = match switch {
@@ -120,8 +143,9 @@ impl Core {
         definition: TaskDefinition,
         by: &str,
     ) -> Result<Task, Error> {
+        self.catch_up().await?;
+        let known = self.task_now(code).await?;
         let now = self.clock.now();
-        let known = self.task_or_refuse(code)?;
         self.check_edit(&known.definition, &definition)?;
         if known.version == version && known.definition == definition {
             return Ok(Task::clone(&known)); // nothing of it changes, so nobody's version does
@@ -145,7 +169,8 @@ impl Core {
         to: TaskSwitch,
         by: &str,
     ) -> Result<Task, Error> {
-        let known = self.task_or_refuse(code)?;
+        self.catch_up().await?;
+        let known = self.task_now(code).await?;
         let operation = match to {
             TaskSwitch::Enabled => TaskOperation::Enable,
             TaskSwitch::Disabled => TaskOperation::Disable,

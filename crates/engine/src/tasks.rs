@@ -1,13 +1,13 @@
 //! The copy of all tasks that the hot paths read, each with its schedule, and which of them fires next.
 //!
-//! They are few; every change goes through this engine, so the copy is true.
+//! They are few. What other nodes change of them is followed (`node/follow`); a write says what it has seen, so nothing
+//! wrong follows from a copy that is old for a moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 
 use mainspring_model::task::TaskSwitch;
-use mainspring_model::{Calendar, CalendarName, Schedule, Task, TaskCode, Timestamp};
-use mainspring_store::TaskFilter;
+use mainspring_model::{Calendar, CalendarName, Schedule, Task, TaskCode, Timestamp, limits};
 
 /// A task and when it fires.
 #[derive(Debug, Clone)]
@@ -47,9 +47,33 @@ struct Book {
     /// By their next fire time; only tasks that can fire.
     next: BTreeSet<(Timestamp, TaskCode)>,
     calendars: BTreeMap<CalendarName, Arc<Calendar>>,
-    /// Counts the changes of each code that was ever used: who reads a task in the store finds out whether what was read
+    /// Counts all changes.
+    last_change: u64,
+    /// The last change of each code that was ever used: who reads a task in the store finds out whether what was read
     /// is old by now.
     changes: BTreeMap<TaskCode, u64>,
+    /// Counts what decides where jobs run, not fires.
+    definitions: u64,
+    excluded: Option<Excluded>,
+    /// Tasks that are not known here and whose jobs were met.
+    strangers: BTreeSet<TaskCode>,
+}
+
+/// Worked out when these definitions were known.
+#[derive(Debug)]
+struct Excluded {
+    definitions: u64,
+    codes: Vec<TaskCode>,
+}
+
+/// From which end of those that are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum End {
+    /// The longest due.
+    #[default]
+    First,
+    /// Another node is at work at the front.
+    Last,
 }
 
 impl Tasks {
@@ -91,6 +115,58 @@ impl Tasks {
         true
     }
 
+    pub(crate) fn last_change(&self) -> u64 {
+        self.read().last_change
+    }
+
+    /// All tasks, as they were read when `from` was the last change. What has changed since is not touched, and answered.
+    pub(crate) fn put_all_read(&self, read: Vec<Task>, from: u64) -> Vec<TaskCode> {
+        let mut book = self.write();
+        let stored: BTreeSet<TaskCode> = read.iter().map(|task| task.code.clone()).collect();
+        let gone: Vec<TaskCode> = book.by_code.keys().filter(|code| !stored.contains(*code)).cloned().collect();
+        let mut newer = Vec::new();
+        for code in gone {
+            match book.has_changed(&code, from) {
+                true => newer.push(code),
+                false => book.remove(&code),
+            }
+        }
+        for task in read {
+            match book.has_changed(&task.code, from) {
+                true => newer.push(task.code),
+                false if book.shows(&task) => {}
+                false => drop(book.put(task)),
+            }
+        }
+        newer
+    }
+
+    /// Tasks whose jobs this node leaves to others.
+    pub(crate) fn excluded(&self, is_for_others: impl Fn(&Task) -> bool) -> Vec<TaskCode> {
+        {
+            let book = self.read();
+            if let Some(known) = book.excluded.as_ref().filter(|known| known.definitions == book.definitions) {
+                return known.codes.clone();
+            }
+        }
+        let mut book = self.write();
+        let for_others = book.by_code.values().filter(|known| is_for_others(&known.task));
+        let codes = for_others.map(|known| known.task.code.clone()).chain(book.strangers.iter().cloned()).collect();
+        let excluded = Excluded { definitions: book.definitions, codes };
+        book.excluded.insert(excluded).codes.clone()
+    }
+
+    /// Until the task is known here.
+    pub(crate) fn exclude_stranger(&self, code: &TaskCode) {
+        let mut book = self.write();
+        if !book.by_code.contains_key(code)
+            && book.strangers.len() < limits::STRANGE_TASKS_MAX
+            && book.strangers.insert(code.clone())
+        {
+            book.definitions += 1;
+        }
+    }
+
     /// A task that has taken its code since stays.
     pub(crate) fn deleted(&self, task: &Task) {
         let mut book = self.write();
@@ -127,11 +203,15 @@ impl Tasks {
         self.read().by_code.values().filter(|known| waits(&known.task)).map(|known| known.task.code.clone()).collect()
     }
 
-    /// Tasks whose fire time has come, the longest due first.
-    pub(crate) fn due(&self, now: Timestamp, max: usize) -> Vec<Planned> {
+    /// Tasks whose fire time has come.
+    pub(crate) fn due(&self, now: Timestamp, max: usize, end: End) -> Vec<Planned> {
         let book = self.read();
-        let due = book.next.iter().take_while(|(next, _)| *next <= now).take(max);
-        due.filter_map(|(_, code)| book.by_code.get(code).cloned()).collect()
+        let due = || book.next.iter().take_while(|(next, _)| *next <= now);
+        let skip = match end {
+            End::First => 0,
+            End::Last => due().count().saturating_sub(max),
+        };
+        due().skip(skip).take(max).filter_map(|(_, code)| book.by_code.get(code).cloned()).collect()
     }
 
     pub(crate) fn with_deadline(&self) -> Vec<Arc<Task>> {
@@ -163,24 +243,26 @@ impl Tasks {
         codes.iter().filter_map(|code| book.plan_again(code)).collect()
     }
 
+    /// All calendars, as they are stored. Whether any of them was another one.
+    pub(crate) fn put_calendars(&self, stored: Vec<Calendar>) -> bool {
+        let mut changed = false;
+        for known in self.calendars() {
+            if !stored.iter().any(|stored| stored.name == known.name) {
+                self.remove_calendar(&known.name);
+                changed = true;
+            }
+        }
+        for calendar in stored {
+            if self.calendar(&calendar.name).as_deref() != Some(&calendar) {
+                self.put_calendar(calendar);
+                changed = true;
+            }
+        }
+        changed
+    }
+
     pub(crate) fn remove_calendar(&self, name: &CalendarName) {
         self.write().calendars.remove(name);
-    }
-
-    pub(crate) fn users_of(&self, name: &CalendarName) -> Vec<TaskCode> {
-        self.read().users_of(name)
-    }
-
-    pub(crate) fn filter(&self, filter: &TaskFilter) -> Vec<Task> {
-        let wanted = filter.text.as_deref().map(str::to_lowercase);
-        let fits = |task: &Task| {
-            filter.kind.is_none_or(|kind| task.definition.kind == kind)
-                && filter.pool.as_ref().is_none_or(|pool| task.definition.pool == *pool)
-                && filter.tag.as_ref().is_none_or(|tag| task.definition.tags.contains(tag))
-                && wanted.as_deref().is_none_or(|text| mentions(task, text))
-        };
-        let book = self.read();
-        book.by_code.values().filter(|planned| fits(&planned.task)).map(|planned| Task::clone(&planned.task)).collect()
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Book> {
@@ -193,8 +275,20 @@ impl Tasks {
 }
 
 impl Book {
+    fn has_changed(&self, code: &TaskCode, since: u64) -> bool {
+        self.changes.get(code).is_some_and(|change| *change > since)
+    }
+
+    fn shows(&self, task: &Task) -> bool {
+        self.by_code.get(&task.code).is_some_and(|known| *known.task == *task && known.not_before.is_none())
+    }
+
     fn put(&mut self, task: Task) -> Arc<Task> {
         let task = Arc::new(task);
+        self.strangers.remove(&task.code);
+        if self.by_code.get(&task.code).is_none_or(|known| known.task.definition != task.definition) {
+            self.definitions += 1;
+        }
         let is_newer = |known: &Planned| (known.task.id, known.task.version) > (task.id, task.version);
         if !self.by_code.get(&task.code).is_some_and(is_newer) {
             let schedule = self.schedule_of(&task);
@@ -214,7 +308,8 @@ impl Book {
     }
 
     fn remove(&mut self, code: &TaskCode) {
-        *self.changes.entry(code.clone()).or_default() += 1;
+        self.last_change += 1;
+        self.changes.insert(code.clone(), self.last_change);
         if let Some(key) = self.by_code.remove(code).and_then(|known| known.key()) {
             self.next.remove(&key);
         }
@@ -249,33 +344,12 @@ impl Book {
     }
 }
 
-/// Every word of the text occurs in the code, the name, the owner or a tag, as a whole or with gaps between its letters:
-/// `rpdl` finds `report.daily`.
-fn mentions(task: &Task, text: &str) -> bool {
-    let definition = &task.definition;
-    let places = [task.code.as_str(), &definition.name, definition.owner.as_deref().unwrap_or("")];
-    let places: Vec<String> =
-        places.into_iter().chain(definition.tags.iter().map(String::as_str)).map(str::to_lowercase).collect();
-    text.split_whitespace().all(|word| places.iter().any(|place| occurs(word, place)))
-}
-
-fn occurs(word: &str, place: &str) -> bool {
-    if place.contains(word) {
-        return true;
-    }
-    // Two letters with gaps occur everywhere.
-    let mut letters = place.chars();
-    word.chars().count() >= GAPPED_CHARS_MIN && word.chars().all(|wanted| letters.any(|letter| letter == wanted))
-}
-
-const GAPPED_CHARS_MIN: usize = 3;
-
 #[cfg(test)]
 mod tests {
     use mainspring_model::task::TaskSwitch;
     use mainspring_model::{HandlerName, Task, TaskCode, TaskDefinition, Timestamp};
 
-    use super::{Seen, Tasks, occurs};
+    use super::{End, Seen, Tasks};
 
     const NOW: Timestamp = Timestamp::from_ms(1_790_000_000_000);
 
@@ -313,22 +387,56 @@ mod tests {
         let seen = Seen { code: &code, version: 1, next_fire: Some(NOW) };
         let later = NOW.plus_ms(1_000);
         tasks.set_aside(&seen, later);
-        assert!(tasks.due(NOW, 9).is_empty());
-        assert_eq!((tasks.due(later, 9).len(), tasks.next_due()), (1, Some(later)));
+        assert!(tasks.due(NOW, 9, End::First).is_empty());
+        assert_eq!((tasks.due(later, 9, End::First).len(), tasks.next_due()), (1, Some(later)));
         tasks.put(task(Some(NOW)));
-        assert_eq!(tasks.due(NOW, 9).len(), 1, "what is read again is tried again");
+        assert_eq!(tasks.due(NOW, 9, End::First).len(), 1, "what is read again is tried again");
         tasks.set_aside(&seen, later);
         tasks.fired(&seen, None, None);
         assert_eq!(tasks.next_due(), None);
     }
 
     #[test]
-    fn words_are_found_with_gaps() {
-        let check = |word, place, expect| assert_eq!(occurs(word, place), expect, "{word} in {place}");
-        check("daily", "report.daily", true);
-        check("rpdl", "report.daily", true);
-        check("dlrp", "report.daily", false);
-        check("rd", "report.daily", false);
-        check("日报", "销售日报", true);
+    fn what_changed_while_all_was_read_is_read_again() {
+        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
+        tasks.put(task(Some(NOW)));
+        let other = Task { code: TaskCode::stored("tock"), ..task(Some(NOW)) };
+        tasks.put(other.clone());
+        let from = tasks.last_change();
+        let later = Some(NOW.plus_ms(9_000));
+        assert_eq!(tasks.put_all_read(vec![task(later), other.clone()], from), []);
+        assert_eq!(tasks.get(&code).and_then(|task| task.next_fire_time), later);
+        assert_eq!(
+            tasks.put_all_read(vec![task(Some(NOW)), other], from),
+            [code.clone()],
+            "it is newer than what was read"
+        );
+        assert_eq!(tasks.put_all_read(vec![task(later)], tasks.last_change()), []);
+        assert_eq!(tasks.all().len(), 1, "the other one is gone");
+    }
+
+    #[test]
+    fn two_nodes_at_one_instant_begin_at_both_ends() {
+        let tasks = Tasks::default();
+        for code in ["a", "b", "c"] {
+            tasks.put(Task { code: TaskCode::stored(code), ..task(Some(NOW)) });
+        }
+        let codes = |end| tasks.due(NOW, 2, end).iter().map(|due| due.task.code.to_string()).collect::<Vec<_>>();
+        assert_eq!((codes(End::First), codes(End::Last)), (vec!["a".into(), "b".into()], vec!["b".into(), "c".into()]));
+    }
+
+    #[test]
+    fn jobs_of_strangers_are_left_alone_until_they_are_known() {
+        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
+        let excluded = || tasks.excluded(|task| task.definition.handler.as_str() != "ok");
+        assert_eq!(excluded(), []);
+        tasks.exclude_stranger(&code);
+        assert_eq!(excluded(), [code.clone()]);
+        tasks.put(task(None));
+        assert_eq!(excluded(), []);
+        let mut edited = Task { version: 2, ..task(None) };
+        edited.definition.handler = HandlerName::stored("other");
+        tasks.put(edited);
+        assert_eq!(excluded(), [code]);
     }
 }

@@ -85,5 +85,5 @@ fn attempt_of(job: Claim) -> LiveAttempt {
         update_time: start,
     };
     let pool = Arc::new(Pool::new(pool_settings("default", 1, 1)));
-    LiveAttempt::new(job, Arc::new(task), pool, ManualClock::at(start), start, std::time::Duration::ZERO)
+    LiveAttempt::new(job, Arc::new(task), pool, 1, ManualClock::at(start))
 }

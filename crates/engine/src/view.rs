@@ -1,14 +1,16 @@
 //! What the engine shows of itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use mainspring_model::node::Runners;
 use mainspring_model::refused::Complaints;
-use mainspring_model::{Code, QueueState, Refused, Timestamp, limits};
+use mainspring_model::{Code, Incarnation, NodeState, PoolName, QueueState, Refused, Timestamp, limits};
 use mainspring_store::{LiveCount, PoolSettings, StoreInfo};
 
 use crate::core::{Core, Count};
 use crate::error::Error;
-use crate::this_node::{ThisNode, this_node};
 
 /// A pool as it is now, on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub struct PoolView {
     pub limited: LiveCount,
     /// The rate of their task, or of their concurrency key, is used up.
     pub rate_limited: LiveCount,
-    /// No running node knows their handler.
+    /// No running node knows their handler, or carries the labels that their task asks for.
     pub no_handler: LiveCount,
     /// Of all that wait in the store.
     pub oldest_due: Option<Timestamp>,
@@ -53,6 +55,23 @@ pub struct Totals {
     pub zombies_now: u64,
     pub zombies_ever: u64,
     pub store_errors: u64,
+    /// How often the node has lost its lease, and come back.
+    pub leases_lost: u64,
+}
+
+/// This node among others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeView {
+    /// For people: `host#number`.
+    pub name: String,
+    pub number: u16,
+    pub incarnation: Incarnation,
+    /// GONE: it has lost its lease, and joins again as soon as the store answers.
+    pub state: NodeState,
+    pub labels: Vec<String>,
+    /// Since the last confirmed renewal.
+    pub lease_age: Duration,
+    pub lease: Duration,
 }
 
 /// Is the node able to work?
@@ -62,7 +81,7 @@ pub struct Health {
     /// `ok`, or what is wrong: one line each.
     pub problems: Vec<String>,
     pub stopping: bool,
-    pub node: ThisNode,
+    pub node: NodeView,
     /// What its database is, and how much a commit there can bear.
     pub store: StoreInfo,
     pub totals: Totals,
@@ -80,14 +99,19 @@ pub struct StopReport {
 }
 
 /// The pools of this node with what the store says of their backlog.
-pub(crate) async fn pools(core: &Core) -> Result<Vec<PoolView>, Error> {
+pub(crate) async fn pools(core: &Arc<Core>) -> Result<Vec<PoolView>, Error> {
+    core.catch_up().await?;
+    let for_nobody = for_nobody(core).await?;
     let backlog = core.store.backlog(BACKLOG_COUNT_MAX).await?;
     let views = core.pools.all().into_iter().map(|pool| {
         let load = pool.load();
         let in_state = |state| backlog.iter().find(|one| one.pool == pool.name && one.state == state);
         let waiting = WAITING.map(in_state);
-        let [queued, limited, rate_limited, no_handler] =
+        let [mut queued, limited, rate_limited, mut no_handler] =
             waiting.map(|one| one.map(|one| one.jobs).unwrap_or_default());
+        let stuck = for_nobody.get(&pool.name).copied().unwrap_or(0).min(queued.jobs);
+        queued.jobs -= stuck;
+        no_handler.jobs += stuck;
         PoolView {
             settings: pool.settings(),
             running: load.running,
@@ -103,7 +127,22 @@ pub(crate) async fn pools(core: &Core) -> Result<Vec<PoolView>, Error> {
     Ok(views.collect())
 }
 
+/// Jobs that no node takes, by pool. The store is asked for them only when there are tasks that no node can run.
+async fn for_nobody(core: &Core) -> Result<BTreeMap<PoolName, u64>, Error> {
+    let tasks = core.tasks.all().into_iter();
+    let stuck: Vec<_> = tasks.filter(|task| core.runners_of(&task.definition) != Runners::Some).collect();
+    let mut jobs = BTreeMap::new();
+    if !stuck.is_empty() {
+        let live = core.store.live_jobs(BACKLOG_COUNT_MAX).await?;
+        for task in stuck {
+            *jobs.entry(task.definition.pool.clone()).or_default() += live.of(&task.code).jobs;
+        }
+    }
+    Ok(jobs)
+}
+
 pub(crate) async fn put_pool(core: &Arc<Core>, settings: PoolSettings, by: String) -> Result<PoolView, Error> {
+    core.catch_up().await?;
     let others = core.pools.all().iter().filter(|pool| pool.name != settings.name).count();
     check_pool(&settings, others)?;
     let name = settings.name.clone();
@@ -147,20 +186,33 @@ pub(crate) async fn health(core: &Core) -> Health {
     if panics > 0 {
         problems.push(format!("loops of the engine panicked {panics} times: see the log, and restart this node"));
     }
-    if core.counts.get(Count::Disowned) > 0 {
-        problems.push("another node has taken over what this one held: restart it".to_owned());
+    let (node, stopping) = (node(core), core.is_stopping());
+    match node.state {
+        NodeState::Active => {}
+        NodeState::Draining if stopping => {}
+        NodeState::Draining => problems.push("the node is draining".to_owned()),
+        NodeState::Gone => problems.push("lease lost: the node joins again when the store answers".to_owned()),
     }
-    let stopping = core.is_stopping();
     if stopping {
         problems.push("the node is stopping".to_owned());
     }
-    Health {
-        ready: problems.is_empty(),
-        problems,
-        stopping,
-        node: this_node(core),
-        store: core.store.info(),
-        totals: core.counts.totals(zombies_now),
+    let (store, totals) = (core.store.info(), core.counts.totals(zombies_now));
+    Health { ready: problems.is_empty(), problems, stopping, node, store, totals }
+}
+
+pub(crate) fn node(core: &Core) -> NodeView {
+    let (me, now, about) = (core.node.me(), core.clock.monotonic(), &core.node.about);
+    NodeView {
+        name: format!("{}#{}", about.host, me.number),
+        number: me.number,
+        incarnation: me.incarnation,
+        state: match core.node.state(now) {
+            NodeState::Active if core.is_stopping() => NodeState::Draining,
+            state => state,
+        },
+        labels: about.labels.clone(),
+        lease_age: core.node.lease_age(now),
+        lease: about.lease,
     }
 }
 

@@ -166,16 +166,13 @@ impl Builder {
     #[must_use]
     pub fn cluster_concurrency(mut self, pool: &str, jobs: u32) -> Builder {
         match PoolName::new(pool).and_then(|name| Ok((name, check_cluster(jobs)?))) {
-            Ok((name, jobs)) => {
-                let known = self.pools.iter_mut().find(|known| known.name == name);
-                match known {
-                    Some(known) => known.cluster_concurrency = Some(jobs),
-                    None => {
-                        let slots = limits::POOL_CONCURRENCY_DEFAULT;
-                        self.pools.push(PoolSettings { cluster_concurrency: Some(jobs), ..settings(name, slots) });
-                    }
+            Ok((name, jobs)) => match self.pools.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.cluster_concurrency = Some(jobs),
+                None => {
+                    let slots = limits::POOL_CONCURRENCY_DEFAULT;
+                    self.pools.push(PoolSettings { cluster_concurrency: Some(jobs), ..settings(name, slots) });
                 }
-            }
+            },
             Err(refused) => self.wrong = self.wrong.or(Some(refused)),
         }
         self
@@ -190,14 +187,14 @@ impl Builder {
         self
     }
 
-    /// What this node is or has. Jobs of tasks that ask for labels run only where all of them are.
+    /// What this node is or has; tasks with `node_labels` ask for it.
     #[must_use]
-    pub fn node_label(mut self, label: &str) -> Builder {
+    pub fn label(mut self, label: &str) -> Builder {
         self.node.labels.push(label.to_owned());
         self
     }
 
-    /// How long other nodes believe that this one lives when it does not say so. Default 15 s.
+    /// How long other nodes believe that this one lives when it does not say so: 15 s.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Builder {
         self.node.lease = Some(lease);
@@ -228,7 +225,7 @@ impl Builder {
             Place::Memory => Arc::new(MemoryStore::new(self.clock.clone())),
             Place::Store(store) => store,
         };
-        let mut engine = self.node.set(Engine::builder(store).clock(self.clock).handlers(self.handlers));
+        let mut engine = self.node.set(Engine::builder(store).handlers(self.handlers));
         for pool in self.pools {
             engine = engine.pool(pool);
         }

@@ -199,7 +199,7 @@ impl Define {
 
     // ---- on which nodes ----
 
-    /// Only nodes that carry this label (`Builder::node_label`) run its jobs. Of several, they carry all.
+    /// Only nodes that carry this label (`Builder::label`) run its jobs. Of several, they carry all.
     #[must_use]
     pub fn node_label(mut self, label: &str) -> Define {
         self.definition.node_labels.push(label.to_owned());

@@ -36,6 +36,7 @@ mod builder;
 mod client;
 mod define;
 mod handler;
+mod submit_in;
 pub mod testing;
 
 pub use answer::Answer;
@@ -43,19 +44,24 @@ pub use builder::{Builder, StartError};
 pub use client::{Item, Mainspring, Submit};
 pub use define::Define;
 pub use handler::{blocking_handler, handler};
+pub use submit_in::submit_in;
 
 pub use mainspring_engine::execute;
-pub use mainspring_engine::{Act, Backfilled, Context, Engine, Error, Handler, Health, PoolView, Receipt, StopReport};
+pub use mainspring_engine::{
+    Act, Backfilled, Context, Engine, Error, Handler, Health, JobRequest, NodeView, PoolView, Receipt, StopReport, When,
+};
 pub use mainspring_model::Clock;
 pub use mainspring_model::job::{Fires, SkipReason};
 pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::schedule::{Every, Rhythm};
 pub use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskDefinition, TaskKind, TaskSwitch};
 pub use mainspring_model::{
-    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, Priority, RateLimit, Refused, Shard, Span, Task,
-    TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
+    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, NodeState, Priority, RateLimit, Refused, Shard,
+    Span, Task, TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
 };
-pub use mainspring_store::{JobEnd, JobFilter, PoolSettings, WhenFull, clock};
+pub use mainspring_store::{
+    ApplicationTransaction, JobEnd, JobFilter, PoolSettings, SubmitInError, SubmittedIn, WhenFull, clock, sqlx,
+};
 
 /// The code of the guide for handlers is compiled with this crate's.
 #[cfg(doctest)]

@@ -62,7 +62,7 @@ async fn a_declaration_says_on_which_nodes_it_runs() {
 async fn a_program_says_what_it_is_to_other_nodes() {
     let jobs = Mainspring::in_memory()
         .node_name("here")
-        .node_label("gpu")
+        .label("gpu")
         .lease(Duration::from_secs(30))
         .cluster_concurrency("mail", 7)
         .pool("mail", 3)
@@ -79,7 +79,7 @@ async fn a_program_says_what_it_is_to_other_nodes() {
         let told = builder.start().await.expect_err("must be refused").to_string();
         assert!(told.contains(expect), "{told}");
     };
-    check(Mainspring::in_memory().node_label("a b"), "label `a b` holds").await;
+    check(Mainspring::in_memory().label("a b"), "label `a b` holds").await;
     check(Mainspring::in_memory().lease(Duration::from_secs(1)), "the lease is 1s").await;
     check(Mainspring::in_memory().cluster_concurrency("mail", 0), "cluster_concurrency is 0").await;
 }

@@ -44,7 +44,7 @@ impl JobId {
 
 /// Makes the job ids of one node. An id is fixed before the insert, so the insert can be repeated when the
 /// outcome of a commit is unknown.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct JobIds {
     node: i64,
     /// Milliseconds since the epoch of ids and the sequence within, as one number: `+ 1` carries into the next
@@ -64,6 +64,12 @@ impl JobIds {
         let span_ms = newest.0 >> (NODE_BITS + SEQUENCE_BITS);
         self.last = self.last.max((span_ms << SEQUENCE_BITS) | (newest.0 & ((1 << SEQUENCE_BITS) - 1)));
         self
+    }
+
+    /// The same node under another number: what it made as the old one is not made again.
+    #[must_use]
+    pub fn as_node(self, node_number: u16) -> JobIds {
+        JobIds { last: self.last, ..JobIds::new(node_number) }
     }
 
     pub fn next(&mut self, now: Timestamp) -> JobId {
@@ -270,6 +276,15 @@ mod tests {
         let earlier = Timestamp::from_ms(1_789_999_990_000);
         let first = JobIds::new(1).after(newest).next(earlier);
         assert!(first > newest, "{first} after {newest}");
+    }
+
+    #[test]
+    fn a_node_that_gets_another_number_repeats_no_id() {
+        let now = Timestamp::from_ms(1_790_000_000_000);
+        let mut ids = JobIds::new(7);
+        let old = ids.next(now);
+        let new = ids.as_node(2).next(now);
+        assert_ne!(old.0 & ((1 << SEQUENCE_BITS) - 1), new.0 & ((1 << SEQUENCE_BITS) - 1), "{old} and {new}");
     }
 
     #[test]

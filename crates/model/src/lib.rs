@@ -14,6 +14,7 @@ pub mod cron;
 pub mod decide;
 pub mod ids;
 pub mod job;
+pub mod lease;
 pub mod lifecycle;
 pub mod limits;
 mod names;

@@ -78,6 +78,10 @@ pub const CLAIM_AHEAD_MS: i64 = 1_000;
 pub const CLAIM_JOBS_MAX: u32 = 1_000;
 /// The safety net under the wake-ups.
 pub const CLAIM_POLL_MS: u64 = 1_000;
+/// The same where other nodes leave jobs and nobody tells of them: how late a job is that one node stores and another runs.
+pub const CLAIM_POLL_SHARED_MS: u64 = 150;
+/// Hints of a store that come faster are answered by one look.
+pub const WAKE_PAUSE_MS: u64 = 5;
 /// An attempt that is older than this is written down as EXECUTING; shorter ones are written once, at their end.
 pub const SHOW_EXECUTING_AFTER_MS: u64 = 100;
 
@@ -90,6 +94,16 @@ pub const LEASE_MS_DEFAULT: u64 = 15_000;
 pub const LEASE_MS_MIN: u64 = 5_000;
 /// What a dead node held waits as long.
 pub const LEASE_MS_MAX: u64 = 600_000;
+/// A node that has lost its lease waits as long for the outcomes of its bodies to be written before it joins again.
+pub const LAST_WORDS_MS: u64 = 3_000;
+/// How often a node asks what others have changed, and what it still holds while something runs.
+pub const NEWS_LOOK_MS: u64 = 1_000;
+/// Not more often than this, however many hints come.
+pub const NEWS_PAUSE_MS: u64 = 100;
+/// Tasks that are not known here and whose jobs are left to others; past it such jobs are taken and given back.
+pub const STRANGE_TASKS_MAX: usize = 1_000;
+/// Callers that look for the end of their job in the store at one time.
+pub const WAITERS_LOOK_MAX: usize = 16;
 
 /// Shorter intervals are work for a loop inside one job.
 pub const EVERY_MS_MIN: u64 = 1_000;
@@ -143,6 +157,7 @@ pub const CRON_PREVIEW_FIRES_DEFAULT: u32 = 5;
 pub const CRON_PREVIEW_FIRES_MAX: u32 = 100;
 
 const _: () = assert!(CRON_PREVIEW_FIRES_DEFAULT <= CRON_PREVIEW_FIRES_MAX);
+const _: () = assert!(LEASE_MS_MIN <= LEASE_MS_DEFAULT && LEASE_MS_DEFAULT <= LEASE_MS_MAX);
 const _: () = assert!(PAYLOAD_INLINE_BYTES_MAX < PAYLOAD_BYTES_MAX);
 const _: () = assert!(FLUSH_JOBS_MAX <= BATCH_JOBS_MAX && BATCH_JOBS_MAX <= INTAKE_JOBS_MAX);
 const _: () = assert!(POOL_QUEUE_DEFAULT <= POOL_QUEUE_MAX && POOL_CONCURRENCY_DEFAULT <= POOL_CONCURRENCY_MAX);

@@ -3,6 +3,7 @@
 use crate::decide::{Care, care};
 use crate::job::{Job, JobStatus, QueueState};
 use crate::names::words;
+use crate::node::Runners;
 use crate::task::{OnLost, Overlap};
 use crate::time::Timestamp;
 
@@ -14,6 +15,8 @@ words! {
         RetryWait = 1 "RETRY_WAIT",
         /// No running node knows its handler.
         NoHandler = 2 "NO_HANDLER",
+        /// Running nodes know its handler, but none of them carries the labels that its task asks for.
+        NoNode = 11 "NO_NODE",
         PoolPaused = 3 "POOL_PAUSED",
         /// All slots of its pool are taken.
         PoolFull = 4 "POOL_FULL",
@@ -32,6 +35,13 @@ words! {
     }
 }
 
+/// What must be known of the job's task.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskFacts {
+    pub overlap: Overlap,
+    pub runners: Runners,
+}
+
 /// What must be known of the job's pool.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolFacts {
@@ -42,17 +52,19 @@ pub struct PoolFacts {
 }
 
 /// `None` for a job that runs or is final.
-pub fn of(job: &Job, overlap: Overlap, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
+pub fn of(job: &Job, task: TaskFacts, pool: PoolFacts, now: Timestamp) -> Option<WaitReason> {
     match (job.status, job.queue) {
         (JobStatus::Waiting, _) => Some(WaitReason::Predecessors),
         (JobStatus::Pending, Some(entry)) => Some(match entry.state {
             QueueState::Parked => WaitReason::NoHandler,
-            QueueState::Limited if overlap != Overlap::Allow => WaitReason::Overlap,
+            QueueState::Limited if task.overlap != Overlap::Allow => WaitReason::Overlap,
             QueueState::Limited => WaitReason::MaxRunning,
             QueueState::Throttled => WaitReason::RateLimit,
             _ if entry.due > now && job.retry_count > 0 => WaitReason::RetryWait,
             _ if entry.due > now => WaitReason::NotDue,
             QueueState::Started => return None,
+            QueueState::Queued if task.runners == Runners::NoHandler => WaitReason::NoHandler,
+            QueueState::Queued if task.runners == Runners::NoLabels => WaitReason::NoNode,
             _ if pool.paused => WaitReason::PoolPaused,
             QueueState::Claimed if care(job.lost_count, false, OnLost::Rerun) == Care::Alone => WaitReason::Alone,
             _ if pool.free_slots == 0 => WaitReason::PoolFull,

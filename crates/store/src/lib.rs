@@ -11,19 +11,28 @@
 pub mod clock;
 mod error;
 pub mod memory;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod open;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 mod rules;
 mod secrets;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub mod server;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
-    Attempt, AttemptId, Calendar, CalendarName, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition, Timestamp,
+    Attempt, AttemptId, Calendar, CalendarName, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition,
+    Timestamp,
 };
 use tokio::sync::broadcast;
 
@@ -33,14 +42,22 @@ pub use open::open;
 pub use rows::*;
 pub use rules::check_filter;
 pub use secrets::without_secrets;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub use server::{ApplicationTransaction, ServerStore, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+/// The driver whose transactions `submit_in` takes.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub use sqlx;
 
-type Result<T> = std::result::Result<T, StoreError>;
+/// What every verb answers.
+pub type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn info(&self) -> StoreInfo;
+    /// The clock by which this store's nodes agree: the database's, as far as this node knows it.
+    fn clock(&self) -> Arc<dyn Clock>;
     /// The database's clock: it decides what is due and what has expired.
     async fn now(&self) -> Result<Timestamp>;
     /// A write that changes nothing, committed: is the store able to take work?
@@ -154,8 +171,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn calendars(&self) -> Result<Vec<Calendar>>;
     /// Makes it, or replaces the whole of it.
     async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()>;
-    /// `false`: there was none. The caller has made sure that no task names it.
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool>;
+    /// Not while a task names it.
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion>;
 
     // ---- requests ----
     /// Keeps the request id, and forgets those whose time is over.

@@ -204,7 +204,7 @@ pub(crate) fn facts(
 }
 
 /// The words of an alert event. (The reference keeps no words.)
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) fn alert_text(cause: &str, error: Option<&str>) -> String {
     text::excerpt(&format!("{cause}: {}", error.unwrap_or("no message")), limits::ERROR_CHARS_MAX)
 }
@@ -249,7 +249,7 @@ pub(crate) fn refused_task(code: Code, task: &TaskCode) -> Refused {
 }
 
 /// The first job is there, so a second one would be wrong, and what it has become cannot be told.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) fn refused_unreadable(task: &TaskCode, biz_id: Option<&BizId>) -> Refused {
     let detail = match biz_id {
         Some(biz_id) => format!("task `{task}` has a job of the key `{biz_id}`, and its row cannot be read"),

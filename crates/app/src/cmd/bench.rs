@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Bench, format: Format) -> Result<(), Failure> {
 #[expect(clippy::disallowed_methods, reason = "it measures the real machine in real time")]
 async fn measure(scratch: &Scratch, jobs: u32) -> Result<Vec<Row>, Failure> {
     let url = format!("sqlite://{}", scratch.0.join("bench.db").display());
-    let store = mainspring_store::open(&url, SystemClock::new())?;
+    let store = mainspring_store::open(&url, SystemClock::new()).await?;
     let mut registry = Registry::default();
     let name = HandlerName::stored("bench.nothing");
     registry.add(name.clone(), "async", "Does nothing", Arc::new(Nothing));

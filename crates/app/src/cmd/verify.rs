@@ -11,7 +11,7 @@ use crate::print;
 pub(crate) async fn run(place: &Place, format: Format) -> Result<(), Failure> {
     let config = config_of(place)?;
     refuse_missing(&config.database_url)?;
-    let store = mainspring_store::open(&config.database_url, SystemClock::new())?;
+    let store = mainspring_store::open(&config.database_url, SystemClock::new()).await?;
     let violations = store.verify().await.map_err(|error| Failure::failed(error.to_string()))?;
     match format {
         Format::Json => {

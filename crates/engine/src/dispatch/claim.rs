@@ -7,7 +7,6 @@ use std::time::Duration;
 use mainspring_model::{Task, TaskCode, Timestamp};
 use mainspring_store::{Claim, ClaimRequest, Claimed, GiveBack, Held, PoolRoom, StoreError};
 
-use super::POLL;
 use crate::core::Core;
 
 pub(crate) async fn claim_ahead(core: Arc<Core>) {
@@ -38,13 +37,16 @@ pub(crate) async fn claim_ahead(core: Arc<Core>) {
         tokio::select! {
             biased;
             () = wake => {}
-            () = core.clock.sleep(pause) => core.pools.look_in_store(),
+            () = core.clock.sleep(pause) => core.pools.look_when_low(),
         }
     }
 }
 
 impl Core {
     fn rooms(&self) -> Vec<PoolRoom> {
+        if !self.takes_work() {
+            return Vec::new();
+        }
         let claim_until = self.claim_until(self.clock.now());
         let rooms = self.pools.all().into_iter().filter_map(|pool| {
             let jobs_max = pool.reserve_for_claim(claim_until);
@@ -58,7 +60,7 @@ impl Core {
         let reach = self.claim_until(self.clock.now());
         let dues = self.pools.all().into_iter().filter_map(|pool| pool.store_due());
         let ahead = dues.filter(|due| *due > reach).map(|due| due.until(reach)).min();
-        ahead.unwrap_or(POLL).min(POLL)
+        ahead.unwrap_or(self.claim_poll).min(self.claim_poll)
     }
 
     async fn claim_once(self: &Arc<Core>, rooms: Vec<PoolRoom>) -> Result<(), StoreError> {
@@ -68,23 +70,23 @@ impl Core {
         }
         let now = self.clock.now();
         let request = ClaimRequest {
-            owner: self.incarnation,
+            owner: self.node.me().incarnation,
             now,
             due_until: self.claim_until(now),
             rooms: rooms.clone(),
-            excluded: Vec::new(),
+            excluded: self.excluded(),
         };
         let claimed = self.store.claim(request).await;
         match claimed {
             Ok(mut claimed) => {
                 // Judged once: a task that changes in between must not let a job fall between two stools.
-                let (known, unknown) =
+                let (known, others) =
                     std::mem::take(&mut claimed.jobs).into_iter().partition(|claim| self.can_run(&claim.task));
                 claimed.jobs = known;
                 self.place_claimed(&rooms, Some(&claimed));
                 drop(owning);
                 self.kick_all();
-                self.park(unknown).await;
+                self.leave_to_others(others).await;
                 Ok(())
             }
             Err(error) => {
@@ -115,23 +117,30 @@ impl Core {
     }
 
     pub(crate) fn can_run(&self, code: &TaskCode) -> bool {
-        self.tasks.get(code).is_some_and(|task| self.registry.knows(&task.definition.handler))
+        self.tasks.get(code).is_some_and(|task| self.suits(&task.definition))
     }
 
-    /// A job whose handler this node does not know is neither failed nor delayed here: it rests until a node that
-    /// knows it says so.
-    async fn park(&self, claims: Vec<Claim>) {
+    /// Tasks whose jobs this node leaves to others.
+    fn excluded(&self) -> Vec<TaskCode> {
+        self.tasks.excluded(|task| !self.suits(&task.definition))
+    }
+
+    /// Jobs of tasks that this node did not know, or not as they are now. They are neither failed nor delayed here: they
+    /// go back, and are not asked for again.
+    async fn leave_to_others(self: &Arc<Core>, claims: Vec<Claim>) {
         if claims.is_empty() {
             return;
         }
-        let unknown: Vec<Held> = claims.iter().map(|claim| claim.held()).collect();
-        let tasks: BTreeSet<&TaskCode> = claims.iter().map(|claim| &claim.task).collect();
-        tracing::warn!(jobs = unknown.len(), ?tasks, "jobs wait for a handler that this node does not have");
-        let park = || self.store.give_back(unknown.clone(), GiveBack::Park, self.clock.now());
-        let _ = self.insist(Duration::MAX, park).await;
+        let tasks: BTreeSet<TaskCode> = claims.iter().map(|claim| claim.task.clone()).collect();
+        tracing::debug!(jobs = claims.len(), ?tasks, "jobs of tasks that this node cannot run go back");
+        for code in tasks {
+            self.tasks.exclude_stranger(&code);
+            self.reload_soon(&code);
+        }
+        self.give_back(claims.iter().map(Claim::held).collect()).await;
     }
 
-    /// Jobs of these tasks that rested for want of a handler go on, where this node has it now.
+    /// Earlier versions let jobs rest for want of a handler: they go on, where this node has it.
     pub(crate) async fn unpark_known(&self, tasks: &[Arc<Task>]) -> Result<(), StoreError> {
         let known = tasks.iter().filter(|task| self.registry.knows(&task.definition.handler));
         let codes: Vec<TaskCode> = known.map(|task| task.code.clone()).collect();
@@ -155,10 +164,10 @@ impl Core {
     }
 
     /// After a claim with an unknown outcome this node may own jobs that are not in its memory.
-    async fn give_back_unknown(self: &Arc<Core>) {
+    pub(crate) async fn give_back_unknown(self: &Arc<Core>) {
         // Exclusive: nothing is on its way into memory.
         let owning = self.owning.write().await;
-        let held = self.insist(Duration::MAX, || self.store.held(self.incarnation)).await.unwrap_or_default();
+        let held = self.insist(Duration::MAX, || self.store.held(self.node.me().incarnation)).await.unwrap_or_default();
         let pools = self.pools.all();
         // In this order: a job leaves its pool only when it is among the live ones.
         let known = |held: &Held| pools.iter().any(|pool| pool.holds(held)) || self.live.contains(held);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use mainspring_model::{PoolName, Timestamp, limits};
+use mainspring_model::{PoolName, Timestamp};
 use mainspring_store::PoolSettings;
 
 pub(crate) use claim::claim_ahead;
@@ -39,6 +39,13 @@ impl Pools {
         let pool = pools.entry(settings.name.clone()).or_insert_with(|| Arc::new(Pool::new(settings.clone()))).clone();
         pool.change(settings);
         pool
+    }
+
+    /// The store may have more: the next claim asks. What is stored meanwhile waits for nobody.
+    pub(crate) fn look_when_low(&self) {
+        for pool in self.all() {
+            pool.look_when_low();
+        }
     }
 
     /// What the store holds is not known for certain: the next claim asks.
@@ -93,6 +100,3 @@ pub(crate) async fn start_due(core: Arc<Core>) {
         }
     }
 }
-
-/// How long the claimer rests when nobody wakes it.
-pub(crate) const POLL: Duration = Duration::from_millis(limits::CLAIM_POLL_MS);

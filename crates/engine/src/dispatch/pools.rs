@@ -4,7 +4,7 @@
 //! **Invariant:** held + reserved ≤ queue capacity, and an eighth and one more for urgent jobs, whatever comes from
 //! submits and claims at the same time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use mainspring_model::{Fence, JobId, PoolName, Priority, Timestamp, limits};
@@ -36,6 +36,8 @@ struct State {
     store_due: Option<Timestamp>,
     /// The earliest job left in the store since the last claim began: its answer may not know of it.
     store_news: Option<Timestamp>,
+    /// Somebody says that the store may have more.
+    hinted: bool,
     /// The node takes no more work.
     closed: bool,
 }
@@ -75,6 +77,7 @@ impl Pool {
             zombies: 0,
             store_due: Some(Timestamp::default()), // unknown: the first claim tells
             store_news: None,
+            hinted: false,
             closed: false,
             settings: settings.clone(),
         };
@@ -107,13 +110,16 @@ impl Pool {
         let capacity = state.settings.queue_capacity;
         let places = if is_urgent { capacity.saturating_add(limits::urgent_places(capacity)) } else { capacity };
         let full = state.held() + state.reserved >= places;
-        if full && state.settings.when_full != WhenFull::Spill {
-            return Place::Full(state.settings.when_full);
+        // Limits that hold on all nodes are counted in the store, by its claims.
+        let is_counted = state.settings.rate_limit.is_some() || state.settings.cluster_concurrency.is_some();
+        match state.settings.when_full {
+            WhenFull::CallerRuns if is_counted => {}
+            WhenFull::Spill => {}
+            policy if full => return Place::Full(policy),
+            _ => {}
         }
         let backlog_first = !is_urgent && state.store_due.is_some_and(|first| first <= due);
-        // A rate is counted in the store.
-        let is_rated = state.settings.rate_limit.is_some();
-        if full || backlog_first || is_rated || state.closed {
+        if full || backlog_first || is_counted || state.closed {
             return Place::InStore;
         }
         state.reserved += 1;
@@ -131,12 +137,10 @@ impl Pool {
     pub(crate) fn reserve_for_claim(&self, claim_until: Timestamp) -> u32 {
         let mut state = locked(&self.state);
         let due_in_store = state.store_due.is_some_and(|due| due <= claim_until);
-        if state.closed || !due_in_store {
+        if state.closed || !(due_in_store || state.hinted) || !state.is_low() {
             return 0;
         }
-        if !state.is_low() {
-            return 0;
-        }
+        state.hinted = false;
         let free = state.settings.queue_capacity.saturating_sub(state.held() + state.reserved);
         let places = free.min(limits::CLAIM_JOBS_MAX);
         state.reserved += places;
@@ -154,6 +158,10 @@ impl Pool {
     }
 
     // ---- the store's part ----
+
+    pub(crate) fn look_when_low(&self) {
+        locked(&self.state).hinted = true;
+    }
 
     /// A job of this pool was left in the store.
     pub(crate) fn store_has(&self, due: Timestamp) {
@@ -250,12 +258,11 @@ impl Pool {
     }
 
     /// Held jobs that wait for their slot and shall not any longer.
-    pub(crate) fn take_overdue(&self, is_overdue: impl Fn(&Claim) -> bool) -> Vec<Claim> {
+    pub(crate) fn take_where(&self, is_wanted: impl Fn(&Claim) -> bool) -> Vec<Claim> {
         let mut state = locked(&self.state);
-        state.ready.take_where(is_overdue)
+        state.ready.take_where(is_wanted)
     }
 
-    /// A held job whose fence is older than `before`.
     /// A person has ended or moved the job: it does not start from this memory.
     pub(crate) fn take_out(&self, id: JobId, before: Fence, by: &str) {
         let mut state = locked(&self.state);
@@ -268,6 +275,13 @@ impl Pool {
     pub(crate) fn holds(&self, held: &Held) -> bool {
         let state = locked(&self.state);
         state.starting.contains_key(held) || state.ready.holds(held)
+    }
+
+    /// Held and not among the live attempts.
+    pub(crate) fn add_held(&self, held: &mut BTreeSet<Held>) {
+        let state = locked(&self.state);
+        held.extend(state.ready.all().map(|claim| claim.held()));
+        held.extend(state.starting.keys());
     }
 
     /// All that is held and has not started: a stop gives it back.

@@ -67,9 +67,12 @@ impl Ready {
         due.chain(std::mem::take(&mut self.waiting)).map(|(_, claim)| claim).collect()
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Claim> {
+        self.due.iter().chain([&self.waiting]).flat_map(BTreeMap::values)
+    }
+
     pub(crate) fn holds(&self, held: &Held) -> bool {
-        let mut all = self.due.iter().chain([&self.waiting]).flat_map(BTreeMap::values);
-        all.any(|claim| claim.id == held.id && claim.fence == held.fence)
+        self.all().any(|claim| claim.id == held.id && claim.fence == held.fence)
     }
 
     fn ripen(&mut self, now: Timestamp) {

@@ -24,6 +24,8 @@ pub(crate) struct LiveAttempt {
     pub(crate) claim: Claim,
     pub(crate) task: Arc<Task>,
     pub(crate) pool: Arc<Pool>,
+    /// The number under which the node claimed it.
+    pub(crate) node: u16,
     /// 1 for the first body of the job.
     pub(crate) number: u32,
     pub(crate) start_time: Timestamp,
@@ -37,6 +39,8 @@ pub(crate) struct LiveAttempt {
     /// Tells the runner to drop the body, and when it was told.
     pub(crate) drop_body: CancellationToken,
     dropped_at: OnceLock<Duration>,
+    /// A shorter grace than usual: the node has lost its lease.
+    hurry: OnceLock<Duration>,
     pub(crate) start_written: AtomicBool,
     /// The body has a thread of its own and cannot be dropped.
     pub(crate) blocks: AtomicBool,
@@ -71,14 +75,8 @@ pub(crate) enum BodyEnd {
 }
 
 impl LiveAttempt {
-    pub(crate) fn new(
-        claim: Claim,
-        task: Arc<Task>,
-        pool: Arc<Pool>,
-        clock: Arc<dyn Clock>,
-        start_time: Timestamp,
-        started_at: Duration,
-    ) -> LiveAttempt {
+    pub(crate) fn new(claim: Claim, task: Arc<Task>, pool: Arc<Pool>, node: u16, clock: Arc<dyn Clock>) -> LiveAttempt {
+        let (start_time, started_at) = (clock.now(), clock.monotonic());
         let limit = claim.timeout_ms.map_or(Duration::from_secs(task.definition.timeout_seconds.into()), |ms| {
             Duration::from_millis(u64::try_from(ms).unwrap_or(1))
         });
@@ -88,6 +86,7 @@ impl LiveAttempt {
             claim,
             task,
             pool,
+            node,
             start_time,
             started_at,
             limit,
@@ -95,6 +94,7 @@ impl LiveAttempt {
             cancel: CancellationToken::new(),
             drop_body: CancellationToken::new(),
             dropped_at: OnceLock::new(),
+            hurry: OnceLock::new(),
             start_written: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
             turn: Mutex::new(None),
@@ -148,6 +148,15 @@ impl LiveAttempt {
     pub(crate) fn drop_body(&self, now: Duration) -> Duration {
         self.drop_body.cancel();
         now.saturating_sub(*self.dropped_at.get_or_init(|| now))
+    }
+
+    /// Of a body that was told to stop, this much is left.
+    pub(crate) fn hurry(&self, grace: Duration) {
+        let _ = self.hurry.set(grace);
+    }
+
+    pub(crate) fn grace(&self, usual: Duration) -> Duration {
+        self.hurry.get().map_or(usual, |grace| usual.min(*grace))
     }
 
     /// Takes the right to answer from the body and asks it to stop. `false` when it has ended or lost it before.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use mainspring_model::decide::{Care, Ended, care};
 use mainspring_model::{Task, Timestamp, Trigger, Verdict};
-use mainspring_store::{Claim, GiveBack, Started};
+use mainspring_store::{Claim, Held, Started};
 use tokio::sync::oneshot;
 
 pub(crate) use live::{BodyEnd, LiveAttempt, LiveAttempts};
@@ -89,30 +89,32 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
     let task = core.tasks.get(&claim.task);
     let registered = task.as_ref().and_then(|task| core.registry.get(&task.definition.handler)).cloned();
     let (Some(task), Some(registered)) = (task, registered) else {
-        // Deleted or edited since the claim: the job rests, with the reason.
-        let park = || core.store.give_back(vec![held], GiveBack::Park, core.clock.now());
-        let _ = core.insist(Duration::MAX, park).await;
-        pool.has_started(&held);
-        return Slot::Kept;
+        // Deleted or edited since the claim: it is others' from here on.
+        return not_begun(core, pool, held).await;
     };
+    if !core.may_begin(&claim) {
+        return not_begun(core, pool, held).await;
+    }
     let care = care(claim.lost_count, claim.suspect, task.definition.on_lost);
     let turn = match turn::turn_at_once(core, care) {
         Some(turn) => turn,
         None => wait_without_slot(core, pool, care).await,
     };
-    if core.is_stopping() {
+    if core.is_stopping() || core.node.is_draining() || !core.may_begin(&claim) {
         // It waited for its turn or its slot when the stop began: no body begins any more.
-        core.give_back(vec![held]).await;
-        pool.has_started(&held);
-        return Slot::Kept;
+        return not_begun(core, pool, held).await;
     }
-    let (now, at) = (core.clock.now(), core.clock.monotonic());
-    let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
+    let number = core.node.me().number;
+    let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), number, core.clock.clone()));
     attempt.tell_at_end(ended);
     core.counts.add(Count::Started, 1);
     make_live(core, &attempt);
     if let Some(by) = pool.has_started(&held) {
-        attempt.revoke(Ended::Cancelled { by }, at);
+        attempt.revoke(Ended::Cancelled { by }, attempt.started_at);
+    }
+    if !core.may_begin(&attempt.claim) {
+        // The lease was lost in between, and whoever stops the bodies has not seen this one.
+        attempt.revoke(Ended::GivenUp, attempt.started_at);
     }
     let careful = turn.is_careful();
     attempt.keep_turn(turn);
@@ -146,6 +148,13 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
     }
 }
 
+/// A claimed job that does not run here goes back, if it is still this node's to give.
+async fn not_begun(core: &Core, pool: &Pool, held: Held) -> Slot {
+    core.give_back(vec![held]).await;
+    pool.has_started(&held);
+    Slot::Kept
+}
+
 /// A fired job that has not begun within its task's start deadline: for how long it has waited. One that has begun before
 /// is retried.
 pub(crate) fn waited_too_long(task: &Task, claim: &Claim, now: Timestamp) -> Option<i64> {
@@ -158,10 +167,11 @@ pub(crate) fn waited_too_long(task: &Task, claim: &Claim, now: Timestamp) -> Opt
 /// A job that this node holds and that has waited too long, without a slot.
 pub(crate) fn expire(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim) {
     let held = claim.held();
-    let (now, at) = (core.clock.now(), core.clock.monotonic());
+    let now = core.clock.now();
     if let (Some(task), None) = (core.tasks.get(&claim.task), pool.has_started(&held)) {
         let waited_ms = now.ms_since(claim.create_time);
-        let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), core.clock.clone(), now, at));
+        let number = core.node.me().number;
+        let attempt = Arc::new(LiveAttempt::new(claim, task, pool.clone(), number, core.clock.clone()));
         make_live(core, &attempt);
         // No slot goes on: it had none.
         let _ = finish(core, &attempt, Ended::Expired { waited_ms });
@@ -183,7 +193,7 @@ async fn wait_without_slot(core: &Arc<Core>, pool: &Arc<Pool>, care: Care) -> tu
     }
     let turn = turn::wait_for_turn(core, care).await;
     pool.await_slot();
-    while !pool.take_awaited_slot(core.is_stopping()) {
+    while !pool.take_awaited_slot(core.is_stopping() || core.node.is_draining()) {
         core.clock.sleep(SLOT_POLL).await;
     }
     turn
@@ -191,18 +201,18 @@ async fn wait_without_slot(core: &Arc<Core>, pool: &Arc<Pool>, care: Care) -> tu
 
 /// Commits the start before the body runs, so that the loss of this node would be counted. `false`: the fence is gone.
 async fn write_start(core: &Core, attempt: &LiveAttempt) -> bool {
-    let mark = || core.store.mark_started(vec![started(core, attempt)]);
+    let mark = || core.store.mark_started(vec![started(attempt)]);
     let holds = core.insist(Duration::MAX, mark).await.is_ok_and(|holds| holds == [true]);
     attempt.start_written.store(holds, Ordering::Release);
     holds
 }
 
-fn started(core: &Core, attempt: &LiveAttempt) -> Started {
+fn started(attempt: &LiveAttempt) -> Started {
     Started {
         held: attempt.held(),
         task: attempt.claim.task.clone(),
         attempt: attempt.number,
-        node: core.node_number,
+        node: attempt.node,
         start_time: attempt.start_time,
     }
 }

@@ -54,8 +54,9 @@ impl Core {
             return left;
         }
         let Some(asked_for) = attempt.revoked_for(now) else { return TICK };
-        if asked_for < self.cancel_grace {
-            return self.cancel_grace.saturating_sub(asked_for);
+        let grace = attempt.grace(self.cancel_grace);
+        if asked_for < grace {
+            return grace.saturating_sub(asked_for).min(TICK);
         }
         // Counted from the drop: a node that was suspended in between must not take every such body for a zombie.
         let dropped_for = attempt.drop_body(now);
@@ -107,7 +108,7 @@ pub(crate) async fn show_progress(core: Arc<Core>) {
 
 impl Core {
     async fn show_executing(&self, attempts: &[Arc<LiveAttempt>]) {
-        let rows = attempts.iter().map(|attempt| started(self, attempt)).collect();
+        let rows = attempts.iter().map(|attempt| started(attempt)).collect();
         let held = match self.store.mark_started(rows).await {
             Ok(held) => held,
             Err(error) => return tracing::debug!(%error, "EXECUTING is not shown yet"),

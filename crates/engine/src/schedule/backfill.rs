@@ -33,6 +33,8 @@ impl Core {
         act: Act,
         by: &str,
     ) -> Result<Backfilled, Error> {
+        self.catch_up().await?;
+        self.task_now(code).await?;
         let task = self.open_task(code)?;
         let allowed = self.task_operations(&task, 0);
         if !allowed.allows(TaskOperation::Backfill) {

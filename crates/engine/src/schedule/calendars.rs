@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mainspring_model::calendar::Calendar;
 use mainspring_model::{CalendarName, Code, Refused, limits};
-use mainspring_store::StoreError;
+use mainspring_store::{CalendarDeletion, StoreError};
 
 use crate::core::Core;
 use crate::error::Error;
@@ -13,6 +13,7 @@ use crate::error::Error;
 impl Core {
     pub(crate) async fn put_calendar(self: &Arc<Core>, calendar: Calendar, by: &str) -> Result<(), Error> {
         calendar.check()?;
+        self.catch_up().await?;
         let is_new = self.tasks.calendar(&calendar.name).is_none();
         if is_new && self.tasks.calendars().len() >= limits::CALENDARS_MAX {
             let detail = format!("at most {} calendars are kept", limits::CALENDARS_MAX);
@@ -33,26 +34,23 @@ impl Core {
         let core = self.clone();
         self.spawn_once(async move {
             let Ok(stored) = core.insist(Duration::MAX, || core.store.calendars()).await else { return };
-            for calendar in stored {
-                core.tasks.put_calendar(calendar);
-            }
+            core.tasks.put_calendars(stored);
             core.plan_all_again().await;
         });
     }
 
     pub(crate) async fn delete_calendar(&self, name: &CalendarName, by: &str) -> Result<(), Error> {
-        let users = self.tasks.users_of(name);
-        if let Some(first) = users.first() {
-            let detail = format!("calendar `{name}` is named by {} tasks, `{first}` among them", users.len());
-            return Err(Refused::new(Code::CalendarInUse, detail)
-                .hint("take it out of their definitions first")
-                .into());
+        match self.store.delete_calendar(name.clone(), by.to_owned(), self.clock.now()).await? {
+            CalendarDeletion::Deleted => {
+                self.tasks.remove_calendar(name);
+                Ok(())
+            }
+            CalendarDeletion::Missing => Err(no_such_calendar(name).into()),
+            CalendarDeletion::NamedBy { first, tasks } => {
+                let detail = format!("calendar `{name}` is named by {tasks} tasks, `{first}` among them");
+                Err(Refused::new(Code::CalendarInUse, detail).hint("take it out of their definitions first").into())
+            }
         }
-        if !self.store.delete_calendar(name.clone(), by.to_owned(), self.clock.now()).await? {
-            return Err(no_such_calendar(name).into());
-        }
-        self.tasks.remove_calendar(name);
-        Ok(())
     }
 
     pub(crate) fn calendar(&self, name: &CalendarName) -> Result<Calendar, Refused> {

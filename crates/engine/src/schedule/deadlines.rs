@@ -17,7 +17,7 @@ impl Core {
             return;
         }
         for pool in self.pools.all() {
-            for claim in pool.take_overdue(|claim| self.is_overdue(claim, now)) {
+            for claim in pool.take_where(|claim| self.is_overdue(claim, now)) {
                 execute::expire(self, &pool, claim);
             }
         }

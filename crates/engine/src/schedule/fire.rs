@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mainspring_model::job::{OnLive, SkipReason};
 use mainspring_model::schedule::{How, NextFire, PlannedFire, plan};
-use mainspring_model::{Task, Timestamp, Trigger, Unique};
+use mainspring_model::{Incarnation, Task, Timestamp, Trigger, Unique};
 use mainspring_store::{Fire, FireEnd, FireEntry, Fired, NewJob, ReplacedJob, StoreError};
 
 use crate::core::{Core, Count};
@@ -17,24 +17,41 @@ use crate::tasks::{Planned, Seen};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A task that the store does not fire although nothing of it has moved (a row that cannot be read) is tried again then.
 const MOVED_NOWHERE_MS: i64 = 1_000;
+/// Past it one read of all tasks is cheaper.
+const READ_SINGLY_MAX: usize = 8;
+
+/// Were most of the fires this node's?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Race {
+    Won,
+    Lost,
+}
 
 impl Core {
-    pub(super) async fn fire(self: &Arc<Core>, due: Vec<Planned>, now: Timestamp) -> Result<(), StoreError> {
+    pub(super) async fn fire(self: &Arc<Core>, due: Vec<Planned>, now: Timestamp) -> Result<Race, StoreError> {
         let owning = self.owning.read().await;
         if self.has_left() {
-            return Ok(()); // the loop ends with the engine
+            return Ok(Race::Won); // the loop ends with the engine
         }
+        let me = self.node.me().incarnation;
         let fires: Vec<Fire> = due.iter().filter_map(|planned| self.planned_fire(planned, now)).collect();
-        let write = || self.store.fire(self.incarnation, fires.clone(), now);
+        let write = || self.store.fire(me, fires.clone(), now);
         match self.insist(PATIENCE, write).await {
             Ok(answers) => {
+                let asked = fires.len();
+                let mut moved = Vec::new();
                 for (fire, fired) in fires.into_iter().zip(answers) {
-                    self.follow_fire(fire, fired, now).await;
+                    match fired {
+                        Fired::Done(ends) => self.follow_fire(me, fire, ends).await,
+                        Fired::Moved => moved.push(fire),
+                    }
                 }
                 drop(owning);
                 self.kick_all();
                 self.claim_wake.notify_one();
-                Ok(())
+                let lost_most = moved.len() * 2 > asked;
+                self.follow_moved(moved, now).await;
+                Ok(if lost_most { Race::Lost } else { Race::Won })
             }
             Err(error) => {
                 drop(owning);
@@ -90,40 +107,45 @@ impl Core {
         FireEntry { job, skip }
     }
 
-    async fn follow_fire(self: &Arc<Core>, fire: Fire, fired: Fired, now: Timestamp) {
-        let seen = Seen { code: &fire.task, version: fire.version, next_fire: Some(fire.due) };
-        let last = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
-        match fired {
-            Fired::Moved => {
-                for entry in &fire.entries {
-                    self.cancel_place(&entry.job);
-                }
+    /// Others have fired them, or they were changed. Many at once are read at once: at a full hour they are thousands.
+    async fn follow_moved(self: &Arc<Core>, moved: Vec<Fire>, now: Timestamp) {
+        self.not_fired(&moved);
+        if moved.len() > READ_SINGLY_MAX {
+            let _ = self.insist(Duration::MAX, || self.read_tasks()).await;
+        } else {
+            for fire in &moved {
                 self.reload_task(&fire.task).await;
-                self.tasks.set_aside(&seen, now.plus_ms(MOVED_NOWHERE_MS));
             }
-            Fired::Done(ends) => {
-                let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
-                for (entry, end) in fire.entries.iter().zip(ends) {
-                    self.follow_entry(entry.job.clone(), end);
-                }
-                if fire.next == NextFire::Never {
-                    tracing::warn!(task = %fire.task, "the task has fired for the last time: its schedule has ended");
-                }
-                self.tasks.fired(&seen, fire.next.time(), last);
-                if fire.next == NextFire::AfterEnd && !is_any_stored {
-                    // No end will come: the store has planned it.
-                    self.reload_task(&fire.task).await;
-                }
-            }
+        }
+        for fire in &moved {
+            let seen = Seen { code: &fire.task, version: fire.version, next_fire: Some(fire.due) };
+            self.tasks.set_aside(&seen, now.plus_ms(MOVED_NOWHERE_MS));
         }
     }
 
-    fn follow_entry(self: &Arc<Core>, job: NewJob, end: FireEnd) {
+    async fn follow_fire(self: &Arc<Core>, me: Incarnation, fire: Fire, ends: Vec<FireEnd>) {
+        let seen = Seen { code: &fire.task, version: fire.version, next_fire: Some(fire.due) };
+        let last = fire.entries.iter().filter_map(|entry| entry.job.fires).map(|fires| fires.last).max();
+        let is_any_stored = ends.iter().any(|end| matches!(end, FireEnd::Stored { .. }));
+        for (entry, end) in fire.entries.iter().zip(ends) {
+            self.follow_entry(me, entry.job.clone(), end);
+        }
+        if fire.next == NextFire::Never {
+            tracing::warn!(task = %fire.task, "the task has fired for the last time: its schedule has ended");
+        }
+        self.tasks.fired(&seen, fire.next.time(), last);
+        if fire.next == NextFire::AfterEnd && !is_any_stored {
+            // No end will come: the store has planned it.
+            self.reload_task(&fire.task).await;
+        }
+    }
+
+    fn follow_entry(self: &Arc<Core>, me: Incarnation, job: NewJob, end: FireEnd) {
         match end {
             FireEnd::Stored { claimed, replaced } => {
                 self.counts.add(Count::Fired, 1);
                 self.follow_replaced(&replaced, &job);
-                self.follow_stored(job, claimed);
+                self.follow_stored(me, job, claimed);
             }
             FireEnd::Skipped(reason) => {
                 self.counts.add(Count::FiresSkipped, 1);
@@ -139,12 +161,12 @@ impl Core {
     }
 
     /// A stored job goes into its reserved place, or is fetched from the store in its turn.
-    pub(crate) fn follow_stored(&self, job: NewJob, claimed: bool) {
+    pub(crate) fn follow_stored(&self, me: Incarnation, job: NewJob, claimed: bool) {
         let Some(pool) = self.pools.get(&job.pool) else { return };
         match (job.claim, claimed) {
             (true, true) => {
                 let task = self.tasks.get(&job.task);
-                pool.hold([fresh_claim(job, self.incarnation, task.as_deref())], 1);
+                pool.hold([fresh_claim(job, me, task.as_deref())], 1);
             }
             (reserved, _) => {
                 if reserved {

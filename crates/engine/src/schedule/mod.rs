@@ -19,12 +19,15 @@ use mainspring_model::{Timestamp, limits};
 pub use backfill::{Act, Backfilled};
 
 use crate::core::Core;
+use crate::tasks::End;
 use clock_watch::{Back, ClockWatch};
+use fire::Race;
 
 /// Fires what is due, and watches the wall clock while it waits.
 pub(crate) async fn fire_due(core: Arc<Core>) {
     let mut watch = ClockWatch::new(core.clock.as_ref());
     let mut failures = 0_u32;
+    let mut end = End::First;
     let mut last_look = core.clock.monotonic();
     let mut last_deadlines = last_look;
     loop {
@@ -49,13 +52,15 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
         }
         let planning = core.planning.lock().await;
         let now = core.clock.now();
-        let due = if core.is_stopping() { Vec::new() } else { core.tasks.due(now, limits::FIRE_TASKS_MAX) };
+        let due = if core.takes_work() { core.tasks.due(now, limits::FIRE_TASKS_MAX, end) } else { Vec::new() };
         let pause = if due.is_empty() {
             core.until_next_fire(now)
         } else {
             match core.fire(due, now).await {
-                Ok(()) => {
+                Ok(race) => {
                     failures = 0;
+                    // Whoever was late for the first goes on with the last: two nodes meet in the middle.
+                    end = if race == Race::Lost { End::Last } else { End::First };
                     continue;
                 }
                 Err(error) => {
@@ -81,7 +86,7 @@ impl Core {
     /// At most one look: a step of the wall clock is noticed soon. A node that stops leaves what is due to the next one.
     fn until_next_fire(&self, now: Timestamp) -> Duration {
         let look = Duration::from_millis(limits::SCHEDULE_LOOK_MS);
-        let next = self.tasks.next_due().filter(|_| !self.is_stopping());
+        let next = self.tasks.next_due().filter(|_| self.takes_work());
         next.map_or(look, |next| next.until(now).min(look))
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mainspring_model::job::OnLive;
 use mainspring_model::time::Clock;
-use mainspring_model::{Code, Job, Refused, Unique, limits};
+use mainspring_model::{Code, Incarnation, Job, Refused, Unique, limits};
 use mainspring_store::{JobFilter, NewJob, StoreError, Submitted, Trouble, WhenFull};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -169,6 +169,10 @@ impl Core {
         if self.has_left() {
             return jobs.iter().map(|_| Stored::Answer(Err(Error::stopping()))).collect();
         }
+        if let Err(error) = self.node.require_lease(self.clock.monotonic()) {
+            return jobs.iter().map(|_| Stored::Answer(Err(Error::Unavailable(error.clone())))).collect();
+        }
+        let me = self.node.me().incarnation;
         let places: Vec<Place> = jobs.iter().map(|job| self.place_of(job, caller)).collect();
         let is_written = |place: &Place| !matches!(place, Place::Full(WhenFull::Reject | WhenFull::Wait));
         let rows: Vec<NewJob> = jobs
@@ -177,7 +181,7 @@ impl Core {
             .filter(|(_, place)| is_written(place))
             .map(|(job, place)| NewJob { claim: *place != Place::InStore, ..job.clone() })
             .collect();
-        let submitted = self.submit_rows(rows).await;
+        let submitted = self.submit_rows(me, rows).await;
         let stored = match submitted {
             Ok(submitted) => {
                 let mut submitted = submitted.into_iter();
@@ -187,7 +191,7 @@ impl Core {
                         Place::Full(WhenFull::Reject | WhenFull::Wait) => self.not_taken(job, place).await,
                         place => {
                             let submitted = submitted.next().expect("the store gives one answer for each row");
-                            self.arrange(job, place, submitted)
+                            self.arrange(me, job, place, submitted)
                         }
                     });
                 }
@@ -237,14 +241,14 @@ impl Core {
         }
     }
 
-    async fn submit_rows(&self, rows: Vec<NewJob>) -> Result<Vec<Submitted>, StoreError> {
+    async fn submit_rows(&self, me: Incarnation, rows: Vec<NewJob>) -> Result<Vec<Submitted>, StoreError> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        match self.store.submit(self.incarnation, rows.clone()).await {
+        match self.store.submit(me, rows.clone()).await {
             // Ids are fixed, so the same insert can be repeated until it is known what happened.
             Err(StoreError::Unknown { .. }) => {
-                let again = || self.store.submit(self.incarnation, rows.clone());
+                let again = || self.store.submit(me, rows.clone());
                 let patience = Duration::from_millis(limits::INTAKE_WAIT_MS);
                 // A last try that was not applied says nothing of the first.
                 self.insist(patience, again).await.map_err(|error| unknown(&error.to_string()))
@@ -253,7 +257,7 @@ impl Core {
         }
     }
 
-    fn arrange(self: &Arc<Core>, job: NewJob, place: Place, submitted: Submitted) -> Stored {
+    fn arrange(self: &Arc<Core>, me: Incarnation, job: NewJob, place: Place, submitted: Submitted) -> Stored {
         // As the store was asked.
         let job = NewJob { claim: place != Place::InStore, ..job };
         let claimed = match &submitted {
@@ -277,11 +281,11 @@ impl Core {
                 pool.add_slot();
                 let (ended, end) = oneshot::channel();
                 let task = self.tasks.get(&job.task);
-                execute::start_for(self, pool, fresh_claim(job, self.incarnation, task.as_deref()), ended);
+                execute::start_for(self, pool, fresh_claim(job, me, task.as_deref()), ended);
                 Stored::RunsForCaller(receipt, end)
             }
             (place, Some(claimed), receipt) => {
-                self.follow_stored(NewJob { claim: place == Place::Reserved, ..job }, claimed);
+                self.follow_stored(me, NewJob { claim: place == Place::Reserved, ..job }, claimed);
                 Stored::Answer(receipt)
             }
             (_, None, receipt) => Stored::Answer(receipt),

@@ -20,7 +20,7 @@ use crate::error::{Error, RETRY_AFTER};
 
 impl Core {
     pub(crate) async fn submit(self: &Arc<Core>, request: JobRequest) -> Result<Receipt, Error> {
-        let mut job = self.checked(request)?;
+        let mut job = self.checked_now(request).await?;
         let mut waits_left = limits::INTAKE_WAIT_MS / PLACE_POLL_MS;
         loop {
             let permit = self.intake.admit(1, self.clock.as_ref()).await?;
@@ -47,12 +47,12 @@ impl Core {
         let mut answers: Vec<Option<Result<Receipt, Error>>> = Vec::with_capacity(requests.len());
         let mut jobs = Vec::with_capacity(requests.len());
         for request in requests {
-            match self.checked(request) {
+            match self.checked_now(request).await {
                 Ok(job) => {
                     jobs.push(job);
                     answers.push(None);
                 }
-                Err(refused) => answers.push(Some(Err(refused.into()))),
+                Err(error) => answers.push(Some(Err(error))),
             }
         }
         let mut stored = Vec::with_capacity(jobs.len());
@@ -64,6 +64,18 @@ impl Core {
         let mut stored = stored.into_iter();
         let fill = |answer: Option<_>| answer.or_else(|| stored.next());
         answers.into_iter().filter_map(fill).collect()
+    }
+
+    /// The same for a task that another node may have made, enabled or changed a moment ago.
+    pub(crate) async fn checked_now(self: &Arc<Core>, request: JobRequest) -> Result<NewJob, Error> {
+        self.node.require_lease(self.clock.monotonic())?;
+        match self.checked(request.clone()) {
+            Err(refused) if self.node.about.is_shared && is_of_task(&refused) => {
+                self.catch_up().await?;
+                Ok(self.checked(request)?)
+            }
+            checked => Ok(checked?),
+        }
     }
 
     /// The checks that need no database, and the row that will be written.
@@ -113,8 +125,7 @@ impl Core {
     pub(crate) fn place_for(&self, job: &NewJob) -> Place {
         let due = job.execute_time;
         match self.pools.get(&job.pool) {
-            // The claimer finds a job of an unknown handler and parks it, with the reason.
-            Some(pool) if self.can_run(&job.task) => {
+            Some(pool) if self.takes_work() && self.can_run(&job.task) => {
                 match pool.place_for(due, job.priority, self.claim_until(job.create_time)) {
                     // A caller runs what is due. What is due in a moment is fetched in its time, or it would run early.
                     Place::Full(WhenFull::CallerRuns) if due > job.create_time => Place::InStore,
@@ -149,6 +160,10 @@ impl Core {
             Submitted::Refused(refused) => Err(refused.into()),
         }
     }
+}
+
+fn is_of_task(refused: &Refused) -> bool {
+    matches!(refused.code, Code::TaskNotFound | Code::TaskDisabled)
 }
 
 const PLACE_POLL_MS: u64 = 10;

@@ -95,7 +95,7 @@ impl Core {
             held: attempt.held(),
             task: attempt.claim.task.clone(),
             attempt: attempt.number,
-            node: self.node_number,
+            node: attempt.node,
             start_time: attempt.start_time,
             finish_time: one.finish_time.max(attempt.start_time),
             decision: decide(one.ended.clone(), &facts, now, self.dice()),

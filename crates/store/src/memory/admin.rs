@@ -2,12 +2,14 @@
 
 use mainspring_model::decide::expired_text;
 use mainspring_model::job::{DeadCause, QueueState, SkipReason};
-use mainspring_model::{AttemptId, AttemptStatus, Job, JobId, JobStatus, Timestamp, Trigger, Unique, limits};
+use mainspring_model::{
+    AttemptId, AttemptStatus, CalendarName, Job, JobId, JobStatus, TaskCode, Timestamp, Trigger, Unique, limits,
+};
 
 use super::lanes::is_held;
 use super::{Data, Queued};
 use crate::rules::{self, Change, Place};
-use crate::{Expiry, Operate, Operated};
+use crate::{CalendarDeletion, Expiry, Operate, Operated};
 
 /// The end of a live job that is not its body's own.
 #[derive(Debug)]
@@ -19,6 +21,16 @@ pub(super) struct EndByOthers {
 }
 
 impl Data {
+    pub(super) fn delete_calendar(&mut self, name: &CalendarName) -> CalendarDeletion {
+        let users = self.tasks.values().filter(|task| task.definition.calendar.as_ref() == Some(name));
+        let users: Vec<&TaskCode> = users.map(|task| &task.code).collect();
+        match users.first() {
+            Some(first) => CalendarDeletion::NamedBy { first: TaskCode::clone(first), tasks: users.len() as u64 },
+            None if self.calendars.remove(name).is_some() => CalendarDeletion::Deleted,
+            None => CalendarDeletion::Missing,
+        }
+    }
+
     pub(super) fn operate(&mut self, operate: &Operate) -> Operated {
         let Some(job) = self.job(operate.id) else { return Operated::Missing };
         let Some(change) = rules::judge(&job, operate) else {

@@ -29,10 +29,10 @@ use tokio::sync::broadcast;
 
 use self::lanes::{Ring, RingId};
 use crate::{
-    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page,
-    PoolBacklog, PoolSettings, Press, Pressed, ReplacedJob, Replan, Result, Settled, Settlement, Started, Store,
-    StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated,
+    OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, ReplacedJob, Replan, Result, Settled, Settlement,
+    Started, Store, StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
 };
 
 #[derive(Debug)]
@@ -167,6 +167,10 @@ impl Store for MemoryStore {
             weak: vec!["the database is in memory".to_owned()],
             is_shared: true,
         }
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
     async fn now(&self) -> Result<Timestamp> {
@@ -383,11 +387,11 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn delete_calendar(&self, name: CalendarName, _by: String, _now: Timestamp) -> Result<bool> {
+    async fn delete_calendar(&self, name: CalendarName, _by: String, _now: Timestamp) -> Result<CalendarDeletion> {
         let mut data = self.data();
-        let removed = data.calendars.remove(&name).is_some();
+        let deletion = data.delete_calendar(&name);
         self.tell_definitions(&mut data);
-        Ok(removed)
+        Ok(deletion)
     }
 
     async fn press(&self, press: Press) -> Result<Pressed> {

@@ -76,6 +76,17 @@ pub enum NextFireChange {
     Set(Option<Timestamp>),
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CalendarDeletion {
+    Deleted,
+    Missing,
+    /// Nothing was deleted.
+    NamedBy {
+        first: TaskCode,
+        tasks: u64,
+    },
+}
+
 /// A person pressed a button, or a program did: the id makes the press unique for `REQUEST_ID_KEPT_MS`.
 #[derive(Debug, Clone)]
 pub struct Press {

@@ -148,12 +148,12 @@ pub(crate) fn opening(
 }
 
 /// How the queue says it: 0 is no lane.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) fn lane_code(lane: Option<&Lane>) -> i64 {
     lane.map_or(0, |lane| if lane.serial { 2 } else { 1 })
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) fn lane_from(code: i64, key: Option<&str>) -> Option<Lane> {
     (code > 0).then(|| lane(Place::of(code > 1), key))
 }

@@ -29,7 +29,7 @@ pub(crate) fn replaced_text(by: JobId) -> String {
 }
 
 /// The words of an alert event. (The reference keeps no words.)
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(crate) fn completed_text(task: &TaskCode) -> String {
     format!("task `{task}` has fired for the last time: its schedule has ended")
 }

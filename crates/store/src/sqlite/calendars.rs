@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mainspring_model::calendar::{Calendar, day};
-use mainspring_model::{CalendarName, Refused};
+use mainspring_model::{CalendarName, Refused, TaskCode};
 use rusqlite::{Connection, params};
 
 use super::decode::{Columns, readable};
@@ -11,6 +11,7 @@ use super::fault::{Fault, Outcome};
 use super::settle::write_audit;
 use super::sql;
 use super::tasks::By;
+use crate::CalendarDeletion;
 
 pub(super) fn calendars(conn: &Connection) -> Outcome<Vec<Calendar>> {
     let mut statement = conn.prepare_cached(sql::CALENDARS)?;
@@ -34,12 +35,17 @@ pub(super) fn put(conn: &Connection, calendar: &Calendar, by: &By) -> Outcome<()
     write_audit(conn, by.now, &by.who, "set", &object(&calendar.name), &detail)
 }
 
-pub(super) fn delete(conn: &Connection, name: &CalendarName, by: &By) -> Outcome<bool> {
-    let deleted = conn.prepare_cached(sql::CALENDAR_DELETE)?.execute([name.as_str()])? == 1;
-    if deleted {
-        write_audit(conn, by.now, &by.who, "delete", &object(name), "")?;
+pub(super) fn delete(conn: &Connection, name: &CalendarName, by: &By) -> Outcome<CalendarDeletion> {
+    let mut users = conn.prepare_cached(sql::CALENDAR_USERS)?;
+    let users: Vec<String> = users.query_map([name.as_str()], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if let Some(first) = users.first() {
+        return Ok(CalendarDeletion::NamedBy { first: TaskCode::stored(first), tasks: users.len() as u64 });
     }
-    Ok(deleted)
+    if conn.prepare_cached(sql::CALENDAR_DELETE)?.execute([name.as_str()])? == 0 {
+        return Ok(CalendarDeletion::Missing);
+    }
+    write_audit(conn, by.now, &by.who, "delete", &object(name), "")?;
+    Ok(CalendarDeletion::Deleted)
 }
 
 fn object(name: &CalendarName) -> String {

@@ -57,10 +57,10 @@ use open::open_connection;
 use tasks::By;
 
 use crate::{
-    Beat, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter, Joined,
-    LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate, Operated, OutputChunk,
-    Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreError,
-    StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
+    Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
+    Started, Store, StoreError, StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
 };
 
 #[derive(Debug)]
@@ -162,6 +162,10 @@ impl Store for SqliteStore {
             Runner::Inline(_) => (Durability::Relaxed, vec!["the database is in memory".to_owned()]),
         };
         StoreInfo { kind: "sqlite", place: self.place.clone(), durability, weak, is_shared: false }
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
     async fn now(&self) -> Result<Timestamp> {
@@ -342,7 +346,7 @@ impl Store for SqliteStore {
         self.write("put_calendar", move |conn| calendars::put(conn, &calendar, &by)).await
     }
 
-    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<bool> {
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion> {
         let by = By { who: by, now };
         self.write("delete_calendar", move |conn| calendars::delete(conn, &name, &by)).await
     }

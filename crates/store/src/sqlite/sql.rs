@@ -27,6 +27,7 @@ statements! {
     CALENDARS = "calendars";
     CALENDAR_DELETE = "calendar_delete";
     CALENDAR_PUT = "calendar_put";
+    CALENDAR_USERS = "calendar_users";
     CLAIM_READ = "claim_read";
     DEAD_CLOSE = "dead_close";
     DEAD_INSERT = "dead_insert";

@@ -226,6 +226,7 @@ macro_rules! store_suite {
                     a_task_that_was_stopped_says_why_until_a_person_switches_it,
                     a_plan_is_changed_only_as_it_was_read,
                     calendars_are_kept_replaced_and_deleted,
+                    a_calendar_that_a_task_names_stays,
                     a_request_id_is_carried_out_once,
                     a_request_id_is_forgotten_in_time,
                     a_task_without_a_schedule_is_as_before,

@@ -2,12 +2,12 @@
 
 use mainspring_model::calendar::day;
 use mainspring_model::task::{Overlap, TaskSwitch};
-use mainspring_model::{Calendar, CalendarName, Timestamp, limits};
+use mainspring_model::{Calendar, CalendarName, HandlerName, TaskDefinition, Timestamp, limits};
 
 use super::World;
 use super::scheduled::{CRON, cron, of_task};
 use super::world::{T0, TASK, at, done, failed, settlement, task};
-use crate::{NextFireChange, Press, Pressed, Replan, TaskChange};
+use crate::{CalendarDeletion, NextFireChange, Press, Pressed, Replan, TaskChange};
 
 pub async fn a_new_task_has_its_first_fire_time(world: &World) {
     world.with_cron(cron(Overlap::Forbid)).await;
@@ -107,8 +107,27 @@ pub async fn calendars_are_kept_replaced_and_deleted(world: &World) {
     put(second.clone()).await.expect("writes");
     assert_eq!(world.store.calendars().await.expect("reads"), [other.clone(), second]);
     let delete = || world.store.delete_calendar(CalendarName::stored("cn"), "ann".to_owned(), T0);
-    assert_eq!((delete().await.expect("answers"), delete().await.expect("answers")), (true, false));
+    assert_eq!(delete().await.expect("answers"), CalendarDeletion::Deleted);
+    assert_eq!(delete().await.expect("answers"), CalendarDeletion::Missing);
     assert_eq!(world.store.calendars().await.expect("reads"), [other]);
+}
+
+pub async fn a_calendar_that_a_task_names_stays(world: &World) {
+    let named = calendar("cn", &["2026-10-01"], &[]);
+    world.store.put_calendar(named.clone(), "ann".to_owned(), T0).await.expect("writes");
+    for code in ["b", "a"] {
+        let definition =
+            TaskDefinition { calendar: Some(named.name.clone()), ..TaskDefinition::new("t", HandlerName::stored("h")) };
+        let switch = TaskSwitch::Disabled;
+        world.store.create_task(task(code), definition, switch, None, "ann".to_owned(), T0).await.expect("writes");
+    }
+    let delete = || world.store.delete_calendar(named.name.clone(), "ann".to_owned(), T0);
+    assert_eq!(delete().await.expect("answers"), CalendarDeletion::NamedBy { first: task("a"), tasks: 2 });
+    assert_eq!(world.store.calendars().await.expect("reads"), [named.clone()]);
+    for code in ["a", "b"] {
+        world.store.delete_task(task(code), None, "ann".to_owned(), T0).await.expect("writes");
+    }
+    assert_eq!(delete().await.expect("answers"), CalendarDeletion::Deleted);
 }
 
 fn press(id: &str, operation: &str, ms: i64) -> Press {

@@ -1,0 +1,5 @@
+-- What an earlier try of the same call made of its jobs. Called by submit and fire.
+-- Primary keys of async_task and job_queue.
+SELECT t.id, t.skip_reason, t.fence, q.state, q.owner, q.fence
+FROM JSON_TABLE($1, '$[*]' COLUMNS (
+    id BIGINT PATH '$[0]')) b STRAIGHT_JOIN async_task t ON t.id = b.id LEFT JOIN job_queue q ON q.job_id = t.id

@@ -1,0 +1,3 @@
+-- Keeps a request id; no row when it is kept already. Called by press.
+-- Primary key of request; enters request_by_time.
+INSERT IGNORE INTO request (request_id, operation, time) VALUES ($1, $2, $3)

@@ -1,0 +1,117 @@
+//! Connections to PostgreSQL: where to, with which settings, and what is checked.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{ConnectOptions as _, PgConnection};
+
+use super::settings;
+use crate::OpenError;
+use crate::server::fault::{Fault, Outcome};
+use crate::server::session::{Conn, Session};
+
+/// Older ones lack what the statements need, and are no longer kept by their makers.
+const VERSION_MIN: i64 = 140_000;
+/// More than there are statements.
+const STATEMENTS_KEPT: usize = 512;
+/// A lock that is not had by then is a jam: better to begin anew than to wait in it.
+const LOCK_MAX_MS: u64 = 5_000;
+/// The client gives up a little after the server.
+const MARGIN: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct Connector {
+    options: PgConnectOptions,
+}
+
+impl Connector {
+    pub(crate) fn parse(url: &str) -> Result<Connector, OpenError> {
+        let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| OpenError::UnknownScheme {
+            url: crate::without_secrets(url),
+            hint: format!("{error}; it looks like postgres://user:password@host:5432/database"),
+        })?;
+        let options = options.application_name("mainspring").statement_cache_capacity(STATEMENTS_KEPT);
+        Ok(Connector { options: options.disable_statement_logging() })
+    }
+
+    pub(crate) fn place(&self) -> String {
+        let database = self.options.get_database().unwrap_or_else(|| self.options.get_username());
+        match self.options.get_socket() {
+            Some(socket) => format!("postgres://{}/{database}", socket.display()),
+            None => format!("postgres://{}:{}/{database}", self.options.get_host(), self.options.get_port()),
+        }
+    }
+
+    /// What goes over the wire can be read by others on the way.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.options.get_ssl_mode(), PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer)
+    }
+
+    pub(crate) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
+        let conn: PgConnection = self.options.connect().await?;
+        let mut session = Session::new(Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
+        let statement_max_ms = statement_max.as_millis();
+        session
+            .command(&format!(
+                "SET statement_timeout = {statement_max_ms};
+                 SET lock_timeout = {LOCK_MAX_MS};
+                 SET idle_in_transaction_session_timeout = {statement_max_ms};
+                 SET TimeZone = 'UTC';
+                 SET client_min_messages = warning;
+                 SET jit = off"
+            ))
+            .await?;
+        Ok(session)
+    }
+}
+
+fn postgres(session: &mut Session) -> Outcome<&mut PgConnection> {
+    session.postgres().ok_or_else(|| Fault::statement("this is no connection to PostgreSQL"))
+}
+
+pub(crate) async fn check_version(session: &mut Session, place: &str) -> Result<(), OpenError> {
+    let unusable = |reason| OpenError::Unusable { place: place.to_owned(), reason };
+    let names = ["server_version_num", "server_version", "server_encoding"];
+    let read = async { settings(postgres(session)?, &names).await };
+    let values = read.await.map_err(|fault| fault.unusable(place))?;
+    if values[0].parse().unwrap_or(0) < VERSION_MIN {
+        return Err(unusable(format!("it is PostgreSQL {}; 14 or newer is needed", values[1])));
+    }
+    if values[2] != "UTF8" {
+        return Err(unusable(format!("its encoding is {}; create the database with ENCODING 'UTF8'", values[2])));
+    }
+    Ok(())
+}
+
+pub(crate) async fn weak_settings(session: &mut Session) -> Outcome<Vec<String>> {
+    let names = ["fsync", "synchronous_commit", "full_page_writes"];
+    let values = settings(postgres(session)?, &names).await?;
+    Ok(weak(&names, &values))
+}
+
+/// `synchronous_commit` has grades; all but `off` wait for the log to be on the server's own disk.
+fn weak(names: &[&str], values: &[String]) -> Vec<String> {
+    let pairs = names.iter().zip(values);
+    pairs.filter(|(_, value)| *value == "off").map(|(name, _)| format!("{name} is off, should be on")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_shows_no_secret() {
+        let connector = Connector::parse("postgres://me:hunter2@db.example:6543/jobs?sslmode=require").expect("parses");
+        assert_eq!(connector.place(), "postgres://db.example:6543/jobs");
+        assert!(!connector.is_plain());
+        let error = Connector::parse("postgres://me:hunter2@db:x/jobs").expect_err("no port").to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn settings_that_lose_commits_are_named() {
+        let names = ["fsync", "synchronous_commit"];
+        assert_eq!(weak(&names, &["on".to_owned(), "remote_apply".to_owned()]), Vec::<String>::new());
+        assert_eq!(weak(&names, &["on".to_owned(), "off".to_owned()]), ["synchronous_commit is off, should be on"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! What only PostgreSQL has: how one connects to it, what its codes mean, and its statements and migrations.
+
+mod codes;
+mod connect;
+
+use sqlx::Executor as _;
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Row as _};
+
+pub(crate) use codes::class_of;
+pub(crate) use connect::{Connector, check_version, weak_settings};
+
+use crate::server::fault::{Fault, Outcome};
+use crate::server::kind::BeginWords;
+use crate::server::migrate::Migration;
+use crate::server::params::{Column, Param};
+use crate::server::row::Row;
+use crate::server::statement::Statement;
+
+pub(crate) const BEGIN: BeginWords = BeginWords {
+    write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    // Lists are planned each time, for their own values: one plan for all of them would take a rare status for a common one.
+    snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan",
+};
+
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, min_version: 1, sql: include_str!("migrations/0001_init.sql") },
+    Migration { number: 2, min_version: 1, sql: include_str!("migrations/0002_sql_submit.sql") },
+];
+
+/// The rows, how many were changed, and no new id: an insert here returns it.
+pub(crate) async fn ask(
+    conn: &mut PgConnection,
+    statement: &'static Statement,
+    params: &[Param<'_>],
+) -> Outcome<(Vec<Row>, u64, u64)> {
+    let mut arguments = PgArguments::default();
+    for param in params {
+        bind(&mut arguments, param)?;
+    }
+    let query = sqlx::query_with(statement.postgres, arguments);
+    let (mut rows, mut affected) = (Vec::new(), 0);
+    let mut answers = conn.fetch_many(query);
+    while let Some(answer) = futures_util::TryStreamExt::try_next(&mut answers).await? {
+        match answer {
+            sqlx::Either::Left(done) => affected += done.rows_affected(),
+            sqlx::Either::Right(row) => rows.push(Row::Postgres(row)),
+        }
+    }
+    Ok((rows, affected, 0))
+}
+
+pub(crate) async fn command(conn: &mut PgConnection, text: &str) -> Outcome<()> {
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+    Ok(())
+}
+
+fn bind(arguments: &mut PgArguments, param: &Param<'_>) -> Outcome<()> {
+    let bound = match param {
+        Param::Int(number) => arguments.add(number),
+        Param::Text(text) => arguments.add(text.as_deref().map(without_nul)),
+        Param::Bytes(bytes) => arguments.add(bytes.as_deref()),
+        Param::Batch(batch) => batch.columns.iter().try_for_each(|column| match column {
+            Column::Ints(numbers) => arguments.add(numbers),
+            Column::Texts(texts) => {
+                arguments.add(texts.iter().map(|text| text.as_deref().map(without_nul)).collect::<Vec<_>>())
+            }
+        }),
+    };
+    bound.map_err(|error| Fault::statement(error.to_string()))
+}
+
+/// PostgreSQL keeps no NUL in a text: a sign that a character was lost stands in its place.
+fn without_nul(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
+}
+
+/// Text settings of the server, by name.
+async fn settings(conn: &mut PgConnection, names: &[&str]) -> Outcome<Vec<String>> {
+    let mut values = Vec::with_capacity(names.len());
+    for name in names {
+        let row = conn.fetch_one(sqlx::query("SELECT current_setting($1)").bind(*name)).await?;
+        values.push(row.try_get(0)?);
+    }
+    Ok(values)
+}

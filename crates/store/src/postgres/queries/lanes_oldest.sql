@@ -1,0 +1,5 @@
+-- The oldest live jobs of tasks whose jobs are in lanes. Called by fire, to name what kept fires away.
+-- Index job_queue_lane alone.
+SELECT b.task_code, min(q.job_id)
+FROM unnest($1::TEXT[]) AS b (task_code) JOIN job_queue q ON q.task_code = b.task_code
+WHERE q.lane > 0 GROUP BY b.task_code

@@ -1,0 +1,4 @@
+-- The slot of the next start. Called by claim.
+-- Primary key of rate_ring.
+INSERT INTO rate_ring (scope, rate_key, next) VALUES ($1, $2, $3)
+ON CONFLICT (scope, rate_key) DO UPDATE SET next = excluded.next

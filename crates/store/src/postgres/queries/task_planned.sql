@@ -1,0 +1,3 @@
+-- Has the task this next fire time already? Called by replan.
+-- Unique index on task_code.
+SELECT 1 FROM task_info WHERE task_code = $1 AND next_fire_time IS NOT DISTINCT FROM $2

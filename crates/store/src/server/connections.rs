@@ -1,0 +1,125 @@
+//! The connections of one kind of work: how many, how they are made, and when one is not used again.
+//!
+//! **Invariants:** a connection comes back only when it is known to be outside of a transaction; whoever waits for one
+//! hears within `WAIT` that there is none; heartbeats have connections of their own, so a lease never waits behind load.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mainspring_model::Clock;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::fault::{Class, Fault, Outcome};
+use super::kind::Server;
+use super::session::Session;
+use crate::Trouble;
+
+/// How long a verb waits for a connection.
+const WAIT: Duration = Duration::from_secs(2);
+/// How long a new connection may take, with its TLS and its password.
+const CONNECT: Duration = Duration::from_secs(5);
+/// One that rested longer is asked first whether it still lives: firewalls forget quiet connections without a word.
+const TRUSTED_IDLE: Duration = Duration::from_secs(20);
+/// An old one is replaced: servers keep memory per connection, and after a change of the server behind a name the nodes
+/// should follow.
+const LIFE_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// What a group of connections is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Purpose {
+    pub(super) connections_max: usize,
+    /// How long a statement may take on the server.
+    pub(super) statement_max: Duration,
+}
+
+/// Everything but heartbeats.
+pub(super) const WORK: Purpose = Purpose { connections_max: 10, statement_max: Duration::from_secs(30) };
+/// The heartbeat: late is as good as never.
+pub(super) const BEAT: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
+
+#[derive(Debug)]
+pub(super) struct Connections {
+    server: Arc<Server>,
+    purpose: Purpose,
+    clock: Arc<dyn Clock>,
+    permits: Semaphore,
+    /// The one that rested shortest is taken first.
+    idle: Mutex<Vec<Idle>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    session: Session,
+    born: Duration,
+    since: Duration,
+}
+
+/// A connection in use. Dropped without `give_back` it is closed, and the server undoes what it was doing.
+#[derive(Debug)]
+pub(super) struct Lent<'c> {
+    pub(super) session: Session,
+    pub(super) fresh: bool,
+    born: Duration,
+    of: &'c Connections,
+    _permit: SemaphorePermit<'c>,
+}
+
+impl Connections {
+    pub(super) fn new(server: Arc<Server>, purpose: Purpose, clock: Arc<dyn Clock>) -> Connections {
+        let permits = Semaphore::new(purpose.connections_max);
+        Connections { server, purpose, clock, permits, idle: Mutex::default() }
+    }
+
+    pub(super) async fn take(&self) -> Outcome<Lent<'_>> {
+        let waited = tokio::time::timeout(WAIT, self.permits.acquire()).await;
+        let permit = match waited {
+            Ok(permit) => permit.map_err(|_| busy("the store is closed".to_owned()))?,
+            Err(_) => {
+                let all = self.purpose.connections_max;
+                return Err(busy(format!("all {all} connections were in use for {WAIT:?}")));
+            }
+        };
+        while let Some(mut idle) = self.pop() {
+            let rested = self.clock.monotonic().saturating_sub(idle.since);
+            if rested < TRUSTED_IDLE || idle.session.ping().await.is_ok() {
+                return Ok(Lent { session: idle.session, fresh: false, born: idle.born, of: self, _permit: permit });
+            }
+        }
+        let session = self.connect().await?;
+        Ok(Lent { session, fresh: true, born: self.clock.monotonic(), of: self, _permit: permit })
+    }
+
+    async fn connect(&self) -> Outcome<Session> {
+        let connected = tokio::time::timeout(CONNECT, self.server.connect(self.purpose.statement_max)).await;
+        connected.unwrap_or_else(|_| Err(Fault::broken(format!("no connection within {CONNECT:?}"))))
+    }
+
+    /// One connection broke: the server was restarted or is another one, so the resting ones are likely broken too.
+    pub(super) fn forget_idle(&self) {
+        let idle = std::mem::take(&mut *self.idle());
+        drop(idle);
+    }
+
+    fn pop(&self) -> Option<Idle> {
+        let now = self.clock.monotonic();
+        let mut idle = self.idle();
+        idle.retain(|idle| now.saturating_sub(idle.born) < LIFE_MAX);
+        idle.pop()
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lent<'_> {
+    /// It is outside of a transaction, and every answer was read.
+    pub(super) fn give_back(self) {
+        let since = self.of.clock.monotonic();
+        self.of.idle().push(Idle { session: self.session, born: self.born, since });
+    }
+}
+
+fn busy(reason: String) -> Fault {
+    Fault::Sql { class: Class::Refused(Trouble::Unavailable), reason }
+}

@@ -1,0 +1,90 @@
+//! Which server it is and how a connection to it is made.
+
+use std::time::Duration;
+
+use super::fault::Outcome;
+use super::session::Session;
+use crate::{Durability, OpenError};
+
+/// A closed set: the two kinds of servers.
+#[derive(Debug)]
+pub(crate) enum Server {
+    #[cfg(feature = "postgres")]
+    Postgres(crate::postgres::Connector),
+    #[cfg(feature = "mysql")]
+    MySql(crate::mysql::Connector),
+}
+
+/// How a transaction is begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BeginWords {
+    pub(crate) write: &'static str,
+    /// Reads one state of the database, and nothing else.
+    pub(crate) snapshot: &'static str,
+}
+
+impl Server {
+    /// `url` with its scheme.
+    pub(super) fn parse(url: &str) -> Result<Server, OpenError> {
+        #[cfg(feature = "postgres")]
+        if url.starts_with("postgres") {
+            return Ok(Server::Postgres(crate::postgres::Connector::parse(url)?));
+        }
+        #[cfg(feature = "mysql")]
+        if let Some((_, rest)) = url.split_once("://") {
+            return Ok(Server::MySql(crate::mysql::Connector::parse(&format!("mysql://{rest}"))?));
+        }
+        Err(OpenError::UnknownScheme { url: String::new(), hint: "this build knows no such server".to_owned() })
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(_) => "postgres",
+            #[cfg(feature = "mysql")]
+            Server::MySql(_) => "mysql",
+        }
+    }
+
+    /// Where it is, without secrets.
+    pub(super) fn place(&self) -> String {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(connector) => connector.place(),
+            #[cfg(feature = "mysql")]
+            Server::MySql(connector) => connector.place(),
+        }
+    }
+
+    /// With all its settings. Statements that take longer are given up, by the server first.
+    pub(super) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(connector) => connector.connect(statement_max).await,
+            #[cfg(feature = "mysql")]
+            Server::MySql(connector) => connector.connect(statement_max).await,
+        }
+    }
+
+    /// Refuses a server that is too old.
+    pub(super) async fn check(&self, session: &mut Session) -> Result<(), OpenError> {
+        let place = self.place();
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(_) => crate::postgres::check_version(session, &place).await,
+            #[cfg(feature = "mysql")]
+            Server::MySql(_) => crate::mysql::check_version(session, &place).await,
+        }
+    }
+
+    /// Does a commit survive a power loss of the server? Each setting that says otherwise, with what it should be.
+    pub(super) async fn durability(&self, session: &mut Session) -> Outcome<(Durability, Vec<String>)> {
+        let weak = match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(_) => crate::postgres::weak_settings(session).await?,
+            #[cfg(feature = "mysql")]
+            Server::MySql(_) => crate::mysql::weak_settings(session).await?,
+        };
+        Ok((if weak.is_empty() { Durability::Full } else { Durability::Relaxed }, weak))
+    }
+}

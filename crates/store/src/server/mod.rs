@@ -1,0 +1,390 @@
+//! The store on a database server: PostgreSQL, MySQL and MariaDB. Several nodes may share it.
+//!
+//! There is one implementation of the verbs. What differs between the servers is in `postgres/` and `mysql/`: how one
+//! connects, what error codes mean, migrations, and the statements that both cannot take.
+//!
+//! **Invariants:** `Ok` means committed; a verb is one function of a session in the file of its stage, may be run again
+//! from its beginning, and writes with guarded statements: between what it read without a lock and what it writes another
+//! node may have been.
+
+mod attempts;
+mod audit;
+mod calendars;
+mod connections;
+mod decode;
+mod ends;
+pub(crate) mod fault;
+mod jobs;
+pub(crate) mod kind;
+mod lanes;
+mod limits;
+pub(crate) mod migrate;
+mod numbers;
+mod operate;
+pub(crate) mod params;
+mod pools;
+mod rates;
+mod requests;
+pub(crate) mod row;
+mod schedule;
+pub(crate) mod session;
+mod sql;
+pub(crate) mod statement;
+mod submit;
+mod submit_in;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod transact;
+
+pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainspring_model::task::TaskSwitch;
+use mainspring_model::{
+    Attempt, AttemptId, Calendar, CalendarName, Clock, Incarnation, Job, JobId, Task, TaskCode, TaskDefinition,
+    Timestamp,
+};
+use tokio::sync::broadcast;
+
+use audit::By;
+use connections::{BEAT, Connections, WORK};
+use fault::Outcome;
+use kind::Server;
+use params::params;
+use session::Session;
+use tasks::Lock;
+use transact::run;
+
+use crate::clock::{ClockSample, DatabaseClock};
+use crate::{
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
+    Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
+    Started, Store, StoreError, StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
+};
+
+/// How long the statements of a migration may take: an index over a long history.
+const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
+
+#[derive(Debug)]
+pub struct ServerStore {
+    kind: &'static str,
+    place: String,
+    durability: Durability,
+    /// Settings of the server that make it so.
+    weak: Vec<String>,
+    clock: Arc<DatabaseClock>,
+    work: Connections,
+    beat: Connections,
+    /// Transactions that met another one and were done again.
+    repeated: AtomicU64,
+    /// Counts the claims: see `rules::split`.
+    turn: AtomicU64,
+}
+
+impl ServerStore {
+    /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own.
+    pub async fn open(url: &str, clock: Arc<dyn Clock>) -> std::result::Result<ServerStore, OpenError> {
+        let server = Arc::new(Server::parse(url)?);
+        let place = server.place();
+        let unusable = |fault: fault::Fault| fault.unusable(&place);
+        let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
+        server.check(&mut session).await?;
+        migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
+        let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
+        for setting in &weak {
+            tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
+        }
+        let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
+        Ok(ServerStore {
+            kind: server.kind(),
+            durability,
+            weak,
+            work: Connections::new(Arc::clone(&server), WORK, Arc::clone(&clock)),
+            beat: Connections::new(Arc::clone(&server), BEAT, Arc::clone(&clock)),
+            clock: DatabaseClock::new(clock, sample),
+            place,
+            repeated: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+        })
+    }
+}
+
+/// Asks the server for its time.
+async fn sample(session: &mut Session, node: &dyn Clock) -> Outcome<ClockSample> {
+    let sent = node.monotonic();
+    let database = session.number(&sql::NOW, &[]).await?.unwrap_or(0);
+    Ok(ClockSample { sent, answered: node.monotonic(), database: Timestamp::from_ms(database) })
+}
+
+/// The stages that follow this one.
+fn not_built<T>(verb: &'static str) -> Result<T> {
+    let reason = "not built yet for database servers".to_owned();
+    Err(StoreError::NotApplied { verb, kind: Trouble::Statement, reason })
+}
+
+#[expect(unused_variables, reason = "verbs that are not built yet")]
+#[async_trait]
+impl Store for ServerStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            kind: self.kind,
+            place: self.place.clone(),
+            durability: self.durability,
+            weak: self.weak.clone(),
+            is_shared: true,
+        }
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::<DatabaseClock>::clone(&self.clock)
+    }
+
+    async fn now(&self) -> Result<Timestamp> {
+        let sample = run!(self, Look, "now", session => sample(session, self.clock.node()))?;
+        self.clock.learn(sample);
+        Ok(sample.database)
+    }
+
+    async fn check_writable(&self) -> Result<()> {
+        let now = self.clock.now().as_ms().to_string();
+        run!(self, Single, "check_writable", session => session.run(&sql::WRITABLE, &params![now.as_str()])).map(drop)
+    }
+
+    async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
+        not_built("join")
+    }
+
+    async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
+        not_built("heartbeat")
+    }
+
+    async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
+        not_built("take_over")
+    }
+
+    async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {
+        not_built("drain_node")
+    }
+
+    async fn news(&self) -> Result<News> {
+        not_built("news")
+    }
+
+    fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
+        None
+    }
+
+    async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
+        not_built("leave")
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeRow>> {
+        not_built("nodes")
+    }
+
+    async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
+        run!(self, Write, "submit", session => submit::submit(session, owner, &jobs))
+    }
+
+    async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
+        run!(self, Write, "fire", session => schedule::fire(session, owner, &fires, now))
+    }
+
+    async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
+        run!(self, Write, "replan", session => schedule::replan(session, &replans))
+    }
+
+    async fn expire(&self, expiries: Vec<Expiry>, now: Timestamp) -> Result<Vec<JobId>> {
+        run!(self, Write, "expire", session => operate::expire(session, &expiries, now))
+    }
+
+    async fn judge_rates_anew(&self) -> Result<()> {
+        run!(self, Write, "judge_rates_anew", session => rates::judge_anew(session))
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
+        not_built("claim")
+    }
+
+    async fn give_back(&self, held: Vec<Held>, how: GiveBack, _now: Timestamp) -> Result<()> {
+        not_built("give_back")
+    }
+
+    /// Asked of the writer, behind whatever is still on its way: a reader could answer with the state before it.
+    async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
+        not_built("held")
+    }
+
+    async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
+        not_built("unpark")
+    }
+
+    async fn mark_started(&self, started: Vec<Started>) -> Result<Vec<bool>> {
+        not_built("mark_started")
+    }
+
+    async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()> {
+        run!(self, Single, "append_output", session => attempts::append_output(session, &chunks))
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
+        not_built("settle")
+    }
+
+    async fn tasks(&self) -> Result<Vec<Task>> {
+        run!(self, Look, "tasks", session => tasks::tasks(session))
+    }
+
+    async fn task(&self, code: &TaskCode) -> Result<Option<Task>> {
+        run!(self, Look, "task", session => tasks::task(session, code, Lock::None))
+    }
+
+    async fn create_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        switch: TaskSwitch,
+        next_fire: Option<Timestamp>,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        let by = By { who: by, now };
+        run!(self, Write, "create_task", session => tasks::create(session, &code, &definition, switch, next_fire, &by))
+    }
+
+    async fn declare_task(
+        &self,
+        code: TaskCode,
+        definition: TaskDefinition,
+        next_fire: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        let by = By { who: "declared".to_owned(), now };
+        run!(self, Write, "declare_task", session => tasks::declare(session, &code, &definition, next_fire, &by))
+    }
+
+    async fn update_task(
+        &self,
+        code: TaskCode,
+        version: i64,
+        definition: TaskDefinition,
+        next_fire: NextFireChange,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        let by = By { who: by, now };
+        run!(self, Write, "update_task", session => tasks::update(session, &code, version, &definition, next_fire, &by))
+    }
+
+    async fn switch_task(
+        &self,
+        code: TaskCode,
+        to: TaskSwitch,
+        next_fire: Option<Timestamp>,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        let by = By { who: by, now };
+        run!(self, Write, "switch_task", session => tasks::switch(session, &code, to, next_fire, &by))
+    }
+
+    async fn delete_task(
+        &self,
+        code: TaskCode,
+        version: Option<i64>,
+        by: String,
+        now: Timestamp,
+    ) -> Result<TaskChange> {
+        let by = By { who: by, now };
+        run!(self, Write, "delete_task", session => tasks::delete(session, &code, version, &by))
+    }
+
+    async fn calendars(&self) -> Result<Vec<Calendar>> {
+        run!(self, Look, "calendars", session => calendars::calendars(session))
+    }
+
+    async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()> {
+        let by = By { who: by, now };
+        run!(self, Write, "put_calendar", session => calendars::put(session, &calendar, &by))
+    }
+
+    async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion> {
+        let by = By { who: by, now };
+        run!(self, Write, "delete_calendar", session => calendars::delete(session, &name, &by))
+    }
+
+    async fn press(&self, press: Press) -> Result<Pressed> {
+        run!(self, Write, "press", session => requests::press(session, &press))
+    }
+
+    async fn answer_press(&self, request_id: String, answer: Option<String>) -> Result<()> {
+        run!(self, Single, "answer_press", session => requests::answer(session, &request_id, answer.as_deref()))
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolSettings>> {
+        run!(self, Look, "pools", session => pools::pools(session))
+    }
+
+    async fn put_pool(&self, pool: PoolSettings, by: String, now: Timestamp) -> Result<()> {
+        let by = By { who: by, now };
+        run!(self, Write, "put_pool", session => pools::put(session, &pool, &by))
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<Job>> {
+        run!(self, Read, "job", session => jobs::job(session, id))
+    }
+
+    async fn jobs(&self, filter: JobFilter, limit: u32, cursor: Option<String>) -> Result<Page<Job>> {
+        run!(self, Read, "jobs", session => jobs::jobs(session, &filter, limit, cursor.as_deref()))
+    }
+
+    async fn job_end(&self, id: JobId) -> Result<Option<JobEnd>> {
+        run!(self, Read, "job_end", session => jobs::job_end(session, id))
+    }
+
+    async fn operate(&self, operate: Operate) -> Result<Operated> {
+        run!(self, Write, "operate", session => operate::operate(session, &operate))
+    }
+
+    async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
+        run!(self, Read, "attempts_of_job", session => attempts::of_job(session, id, limit, cursor.as_deref()))
+    }
+
+    async fn attempts_of_task(&self, code: &TaskCode, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
+        run!(self, Read, "attempts_of_task", session => attempts::of_task(session, code, limit, cursor.as_deref()))
+    }
+
+    async fn attempt(&self, id: AttemptId) -> Result<Option<Attempt>> {
+        run!(self, Look, "attempt", session => attempts::attempt(session, id))
+    }
+
+    async fn output(&self, id: AttemptId, after: Option<u32>, limit: u32) -> Result<Vec<OutputChunk>> {
+        run!(self, Look, "output", session => attempts::output(session, id, after, limit))
+    }
+
+    async fn dead_jobs(&self, task: Option<TaskCode>, limit: u32, cursor: Option<String>) -> Result<Page<DeadJob>> {
+        run!(self, Read, "dead_jobs", session => attempts::dead_jobs(session, task.as_ref(), limit, cursor.as_deref()))
+    }
+
+    async fn live_jobs_of_task(&self, code: &TaskCode, cap: u32) -> Result<LiveCount> {
+        run!(self, Read, "live_jobs_of_task", session => numbers::live_jobs_of_task(session, code, cap))
+    }
+
+    async fn live_jobs(&self, cap: u32) -> Result<LiveJobs> {
+        run!(self, Read, "live_jobs", session => numbers::live_jobs(session, cap))
+    }
+
+    async fn backlog(&self, cap: u32) -> Result<Vec<PoolBacklog>> {
+        run!(self, Read, "backlog", session => numbers::backlog(session, cap))
+    }
+
+    async fn verify(&self) -> Result<Vec<Violation>> {
+        run!(self, Read, "verify", session => numbers::verify(session))
+    }
+}

@@ -1,0 +1,3 @@
+-- All calendars. Called by calendars.
+-- Primary key of calendar, in its order.
+SELECT name, description, excluded, working FROM calendar ORDER BY name

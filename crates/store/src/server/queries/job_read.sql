@@ -1,0 +1,9 @@
+-- The whole record of a job and where it stands. Called by job and operate.
+-- Primary keys of async_task and job_queue.
+SELECT t.task_code, t.biz_id, t.task_status, t.retry_count, t.max_retry, t.lost_count, t.attempts,
+       t.duplicates, t.last_duplicate,
+       greatest(t.fence, coalesce(q.fence, 0)), t.execute_time, t.next_retry_time, t.start_time, t.finish_time, t.timeout_ms,
+       t.pool, t.priority, t.trigger_type, t.fire_time, t.result_summary, t.error_msg, t.create_time, t.update_time,
+       q.state, q.due, q.owner, t.payload_ref, t.payload, t.unique_mode, t.fire_first, t.fire_count, t.skip_reason,
+       t.concurrency_key, q.lane, q.concurrency_key, t.shard_index, t.shard_total
+FROM async_task t LEFT JOIN job_queue q ON q.job_id = t.id WHERE t.id = $1

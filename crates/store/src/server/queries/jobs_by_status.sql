@@ -1,0 +1,4 @@
+-- Jobs that ended without success, newest first. Called by jobs.
+-- Index async_task_by_status, backwards.
+SELECT id, task_code, task_status, pool, trigger_type FROM async_task
+WHERE closed_status = $4 AND id >= $1 AND id < $2 ORDER BY id DESC LIMIT $3

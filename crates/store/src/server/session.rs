@@ -1,0 +1,207 @@
+//! One connection to a server, whichever it is: run a statement, read rows.
+//!
+//! **Invariant:** a statement that failed leaves a mark, which only a rollback takes away. A commit with the mark would
+//! be a rollback that the server calls a success.
+
+use std::time::Duration;
+
+use sqlx::Connection as _;
+
+use super::fault::{Fault, Outcome};
+use super::kind::BeginWords;
+use super::params::Param;
+use super::row::Row;
+use super::statement::Statement;
+
+/// The rows of one statement are at most those of a page or a batch.
+#[derive(Debug)]
+pub(crate) struct Session {
+    conn: Conn,
+    /// How long one statement may take before the connection is given up. The server's own time-out is shorter.
+    patience: Duration,
+    failed: bool,
+}
+
+/// A closed set: the two kinds of servers.
+#[derive(Debug)]
+pub(crate) enum Conn {
+    #[cfg(feature = "postgres")]
+    Postgres(Box<sqlx::PgConnection>),
+    #[cfg(feature = "mysql")]
+    MySql(Box<sqlx::MySqlConnection>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    #[cfg(feature = "postgres")]
+    Postgres,
+    #[cfg(feature = "mysql")]
+    MySql,
+}
+
+impl Dialect {
+    pub(super) fn begin_words(self) -> BeginWords {
+        match self {
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => crate::postgres::BEGIN,
+            #[cfg(feature = "mysql")]
+            Dialect::MySql => crate::mysql::BEGIN,
+        }
+    }
+}
+
+/// What a statement answers.
+#[derive(Debug, Default)]
+struct Answer {
+    rows: Vec<Row>,
+    affected: u64,
+    /// MySQL's, of the last row with an id of its own.
+    new_id: u64,
+}
+
+impl Session {
+    pub(crate) fn new(conn: Conn, patience: Duration) -> Session {
+        Session { conn, patience, failed: false }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(&mut self) -> Option<&mut sqlx::PgConnection> {
+        match &mut self.conn {
+            Conn::Postgres(conn) => Some(conn),
+            #[cfg(feature = "mysql")]
+            Conn::MySql(_) => None,
+        }
+    }
+
+    #[cfg(feature = "mysql")]
+    pub(crate) fn mysql(&mut self) -> Option<&mut sqlx::MySqlConnection> {
+        match &mut self.conn {
+            Conn::MySql(conn) => Some(conn),
+            #[cfg(feature = "postgres")]
+            Conn::Postgres(_) => None,
+        }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self.conn {
+            #[cfg(feature = "postgres")]
+            Conn::Postgres(_) => Dialect::Postgres,
+            #[cfg(feature = "mysql")]
+            Conn::MySql(_) => Dialect::MySql,
+        }
+    }
+
+    /// How many rows it changed. MySQL counts those it found, also when they were as they should be already; PostgreSQL
+    /// does so anyway. Never ask it of an insert that may find its row there: see `insert_unless_there`.
+    pub(crate) async fn run(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<u64> {
+        Ok(self.ask(statement, params).await?.affected)
+    }
+
+    pub(crate) async fn rows(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Vec<Row>> {
+        Ok(self.ask(statement, params).await?.rows)
+    }
+
+    pub(crate) async fn one(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Option<Row>> {
+        Ok(self.ask(statement, params).await?.rows.into_iter().next())
+    }
+
+    pub(crate) async fn exists(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<bool> {
+        Ok(!self.ask(statement, params).await?.rows.is_empty())
+    }
+
+    /// The first column of the first row.
+    pub(crate) async fn number(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Option<i64>> {
+        self.one(statement, params).await?.map_or(Ok(None), |row| row.number(0))
+    }
+
+    /// The id that the server gave to the new row. PostgreSQL's text returns it.
+    pub(crate) async fn insert(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<i64> {
+        let answer = self.ask(statement, params).await?;
+        let id = match self.dialect() {
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => answer.rows.first().map_or(Ok(None), |row| row.number(0))?,
+            #[cfg(feature = "mysql")]
+            Dialect::MySql => i64::try_from(answer.new_id).ok().filter(|id| *id > 0),
+        };
+        id.ok_or_else(|| Fault::statement(format!("{}: the server gave the row no id", statement.name)))
+    }
+
+    async fn ask(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Answer> {
+        let answered = match &mut self.conn {
+            #[cfg(feature = "postgres")]
+            Conn::Postgres(conn) => within(self.patience, crate::postgres::ask(conn, statement, params)).await,
+            #[cfg(feature = "mysql")]
+            Conn::MySql(conn) => within(self.patience, crate::mysql::ask(conn, statement, params)).await,
+        };
+        self.failed |= answered.is_err();
+        answered
+            .map(|(rows, affected, new_id)| Answer { rows, affected, new_id })
+            .map_err(|fault| named(fault, statement.name))
+    }
+
+    /// Is it understood? Nothing is done.
+    #[cfg(test)]
+    pub(crate) async fn prepare(&mut self, statement: &'static Statement) -> Outcome<()> {
+        use sqlx::{Executor as _, SqlSafeStr as _};
+        match &mut self.conn {
+            #[cfg(feature = "postgres")]
+            Conn::Postgres(conn) => drop(conn.prepare(statement.postgres.into_sql_str()).await?),
+            #[cfg(feature = "mysql")]
+            Conn::MySql(conn) => drop(conn.prepare(statement.mysql().text.as_str().into_sql_str()).await?),
+        }
+        Ok(())
+    }
+
+    /// Text without parameters, of one or more statements: transactions, settings, migrations.
+    pub(crate) async fn command(&mut self, text: &str) -> Outcome<()> {
+        let done = match &mut self.conn {
+            #[cfg(feature = "postgres")]
+            Conn::Postgres(conn) => within(self.patience, crate::postgres::command(conn, text)).await,
+            #[cfg(feature = "mysql")]
+            Conn::MySql(conn) => within(self.patience, crate::mysql::command(conn, text)).await,
+        };
+        self.failed |= done.is_err();
+        done
+    }
+
+    /// Takes back all that the transaction has written.
+    pub(super) async fn begin_again(&mut self) -> Outcome<()> {
+        self.command("ROLLBACK").await?;
+        self.failed = false;
+        self.command(self.dialect().begin_words().write).await
+    }
+
+    pub(super) async fn ping(&mut self) -> Outcome<()> {
+        match &mut self.conn {
+            #[cfg(feature = "postgres")]
+            Conn::Postgres(conn) => within(self.patience, async { Ok(conn.ping().await?) }).await,
+            #[cfg(feature = "mysql")]
+            Conn::MySql(conn) => within(self.patience, async { Ok(conn.ping().await?) }).await,
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// After a rollback.
+    pub(super) fn forget_failure(&mut self) {
+        self.failed = false;
+    }
+}
+
+/// A server that says nothing any more must not hold up its caller for ever.
+async fn within<T>(patience: Duration, answer: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    match tokio::time::timeout(patience, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Fault::broken(format!("the server did not answer within {patience:?}"))),
+    }
+}
+
+/// Whoever reads the message should find the statement.
+fn named(fault: Fault, name: &str) -> Fault {
+    match fault {
+        Fault::Sql { class, reason } => Fault::Sql { class, reason: format!("{name}: {reason}") },
+        Fault::Row(reason) => Fault::Row(reason),
+    }
+}

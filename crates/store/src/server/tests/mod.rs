@@ -1,0 +1,32 @@
+//! What only database servers can show.
+
+mod cold;
+mod opening;
+mod plans;
+mod sessions;
+
+use std::sync::Arc;
+
+use mainspring_test_servers::{Kind, shared};
+
+use super::ServerStore;
+use super::kind::Server;
+use super::session::Session;
+use crate::clock::SystemClock;
+
+/// One test on both servers, each with a fresh database.
+async fn on_each(test: impl AsyncFn(&str)) {
+    for kind in [Kind::Postgres, Kind::MariaDb] {
+        test(&shared(kind).expect("a database")).await;
+    }
+}
+
+/// A connection beside the store.
+async fn session(url: &str) -> Session {
+    let server = Server::parse(url).expect("a URL");
+    server.connect(std::time::Duration::from_secs(10)).await.expect("connects")
+}
+
+async fn open(url: &str) -> Arc<ServerStore> {
+    Arc::new(ServerStore::open(url, SystemClock::new()).await.expect("opens"))
+}
