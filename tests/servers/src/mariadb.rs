@@ -29,7 +29,9 @@ pub(crate) fn admin_url(port: u16) -> String {
 pub(crate) fn initialise(keeper: &Keeper) -> Result<()> {
     let install = Program::named("mariadb-install-db")?.args(["--no-defaults", "--skip-test-db"]);
     let install = install.args(["--skip-name-resolve", "--auth-root-authentication-method=normal", LOG_SIZE]);
-    keeper.run(&install.arg(format!("--datadir={}", keeper.folder().join("data").display())))?;
+    let folder = keeper.folder().display();
+    // A server that starts deletes what others seem to have left in the folder for temporary files.
+    keeper.run(&install.args([format!("--datadir={folder}/data"), format!("--tmpdir={folder}")]))?;
     Ok(fs::write(keeper.folder().join("accounts.sql"), ACCOUNTS)?)
 }
 
@@ -39,6 +41,7 @@ pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability) -> Resu
     let folder = keeper.folder().display();
     let server = Program::named("mariadbd")?.arg("--no-defaults").args([
         format!("--datadir={folder}/data"),
+        format!("--tmpdir={folder}"),
         format!("--init-file={folder}/accounts.sql"),
         format!("--socket={folder}/socket"),
         format!("--pid-file={folder}/pid"),

@@ -8,12 +8,13 @@ use sqlx::{ConnectOptions as _, MySqlConnection};
 use super::texts;
 use crate::OpenError;
 use crate::server::fault::{Fault, Outcome};
+use crate::server::kind::is_this_machine;
 use crate::server::session::{Conn, Session};
 
 /// More than there are statements.
 const STATEMENTS_KEPT: usize = 512;
 /// A lock that is not had by then is a jam: better to begin anew than to wait in it.
-const LOCK_MAX_SECONDS: u64 = 5;
+const LOCK_MAX: Duration = Duration::from_secs(5);
 /// The client gives up a little after the server.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -50,15 +51,17 @@ impl Connector {
         }
     }
 
-    /// What goes over the wire can be read by others on the way.
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.options.get_ssl_mode(), MySqlSslMode::Disabled | MySqlSslMode::Preferred)
+    /// What goes over the wire may be read by others on the way.
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        let may_be_plain = matches!(self.options.get_ssl_mode(), MySqlSslMode::Disabled | MySqlSslMode::Preferred);
+        may_be_plain && self.options.get_socket().is_none() && !is_this_machine(self.options.get_host())
     }
 
     pub(crate) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
         let mut conn: MySqlConnection = self.options.connect().await?;
         let is_mariadb = is_mariadb(&version(&mut conn).await?);
         let mut session = Session::new(Conn::MySql(Box::new(conn)), statement_max + MARGIN);
+        let lock_max_seconds = LOCK_MAX.min(statement_max / 2).as_secs().max(1);
         // The names of the two for one thing, and their units.
         let statement_max = match is_mariadb {
             true => format!("max_statement_time = {}", statement_max.as_secs()),
@@ -68,7 +71,7 @@ impl Connector {
         session
             .command(&format!(
                 "SET NAMES utf8mb4 COLLATE {collation};
-                 SET SESSION {statement_max}, SESSION innodb_lock_wait_timeout = {LOCK_MAX_SECONDS},
+                 SET SESSION {statement_max}, SESSION innodb_lock_wait_timeout = {lock_max_seconds},
                      SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION sql_mode =
                      'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,PIPES_AS_CONCAT';
                  SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
@@ -100,16 +103,26 @@ pub(crate) async fn byte_collation(session: &mut Session) -> Outcome<&'static st
     Ok(collation_of(is_mariadb(&version(mysql(session)?).await?)))
 }
 
-pub(crate) async fn check_version(session: &mut Session, place: &str) -> Result<(), OpenError> {
-    let read = async { version(mysql(session)?).await };
-    let version = read.await.map_err(|fault| fault.unusable(place))?;
-    match is_new_enough(&version) {
-        true => Ok(()),
-        false => Err(OpenError::Unusable {
-            place: place.to_owned(),
-            reason: format!("it is {version}; MySQL 8.0.17 or MariaDB 10.6 or newer is needed"),
-        }),
+pub(crate) async fn check_server(session: &mut Session, place: &str) -> Result<(), OpenError> {
+    let read = async {
+        let conn = mysql(session)?;
+        let version = version(conn).await?;
+        Ok((version, texts(conn, "SELECT CAST(@@log_bin AS CHAR), @@binlog_format").await?))
+    };
+    let (version, [log_bin, format]) = read.await.map_err(|fault: Fault| fault.unusable(place))?;
+    let refused = |reason| Err(OpenError::Unusable { place: place.to_owned(), reason });
+    if !is_new_enough(&version) {
+        return refused(format!("it is {version}; MySQL 8.0.17 or MariaDB 10.6 or newer is needed"));
     }
+    // Replicas that repeat statements would lock and write otherwise than their primary; the server refuses such writes.
+    if !is_off(log_bin.as_deref().unwrap_or("0")) && format.as_deref() == Some("STATEMENT") {
+        return refused("its binlog_format is STATEMENT; set it to ROW or MIXED".to_owned());
+    }
+    Ok(())
+}
+
+fn is_off(value: &str) -> bool {
+    matches!(value, "0" | "OFF")
 }
 
 fn is_new_enough(version: &str) -> bool {
@@ -127,7 +140,6 @@ pub(crate) async fn weak_settings(session: &mut Session) -> Outcome<Vec<String>>
 }
 
 fn weak([flush, doublewrite, log_bin, sync_binlog]: [String; 4]) -> Vec<String> {
-    let is_off = |value: &str| matches!(value, "0" | "OFF");
     let mut weak = Vec::new();
     if flush != "1" {
         weak.push(format!("innodb_flush_log_at_trx_commit is {flush}, should be 1"));
@@ -149,7 +161,7 @@ mod tests {
     fn a_place_shows_no_secret() {
         let connector = Connector::parse("mysql://me:hunter2@db.example/jobs").expect("parses");
         assert_eq!(connector.place(), "mysql://db.example:3306/jobs");
-        assert!(connector.is_plain());
+        assert!(connector.is_open_to_others());
         for url in ["mysql://me:hunter2@db:x/jobs", "mysql://me:hunter2@db"] {
             let error = Connector::parse(url).expect_err(url).to_string();
             assert!(!error.contains("hunter2"), "{error}");

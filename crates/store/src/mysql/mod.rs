@@ -8,7 +8,7 @@ use sqlx::mysql::MySqlArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, MySqlConnection, Row as _};
 
 pub(crate) use codes::class_of;
-pub(crate) use connect::{Connector, byte_collation, check_version, weak_settings};
+pub(crate) use connect::{Connector, byte_collation, check_server, weak_settings};
 
 use crate::server::fault::{Fault, Outcome};
 use crate::server::kind::BeginWords;
@@ -19,7 +19,7 @@ use crate::server::statement::Statement;
 
 pub(crate) const BEGIN: BeginWords = BeginWords {
     // The session's level is READ COMMITTED.
-    write: "START TRANSACTION READ WRITE",
+    write: "START TRANSACTION",
     // Of the next transaction only.
     snapshot: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 };

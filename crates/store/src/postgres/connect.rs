@@ -8,6 +8,7 @@ use sqlx::{ConnectOptions as _, PgConnection};
 use super::settings;
 use crate::OpenError;
 use crate::server::fault::{Fault, Outcome};
+use crate::server::kind::is_this_machine;
 use crate::server::session::{Conn, Session};
 
 /// Older ones lack what the statements need, and are no longer kept by their makers.
@@ -15,7 +16,7 @@ const VERSION_MIN: i64 = 140_000;
 /// More than there are statements.
 const STATEMENTS_KEPT: usize = 512;
 /// A lock that is not had by then is a jam: better to begin anew than to wait in it.
-const LOCK_MAX_MS: u64 = 5_000;
+const LOCK_MAX: Duration = Duration::from_secs(5);
 /// The client gives up a little after the server.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -42,19 +43,21 @@ impl Connector {
         }
     }
 
-    /// What goes over the wire can be read by others on the way.
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.options.get_ssl_mode(), PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer)
+    /// What goes over the wire may be read by others on the way.
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        let may_be_plain =
+            matches!(self.options.get_ssl_mode(), PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer);
+        may_be_plain && self.options.get_socket().is_none() && !is_this_machine(self.options.get_host())
     }
 
     pub(crate) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
         let conn: PgConnection = self.options.connect().await?;
         let mut session = Session::new(Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
-        let statement_max_ms = statement_max.as_millis();
+        let (statement_max_ms, lock_max_ms) = (statement_max.as_millis(), LOCK_MAX.min(statement_max / 2).as_millis());
         session
             .command(&format!(
                 "SET statement_timeout = {statement_max_ms};
-                 SET lock_timeout = {LOCK_MAX_MS};
+                 SET lock_timeout = {lock_max_ms};
                  SET idle_in_transaction_session_timeout = {statement_max_ms};
                  SET TimeZone = 'UTC';
                  SET client_min_messages = warning;
@@ -69,7 +72,7 @@ fn postgres(session: &mut Session) -> Outcome<&mut PgConnection> {
     session.postgres().ok_or_else(|| Fault::statement("this is no connection to PostgreSQL"))
 }
 
-pub(crate) async fn check_version(session: &mut Session, place: &str) -> Result<(), OpenError> {
+pub(crate) async fn check_server(session: &mut Session, place: &str) -> Result<(), OpenError> {
     let unusable = |reason| OpenError::Unusable { place: place.to_owned(), reason };
     let names = ["server_version_num", "server_version", "server_encoding"];
     let read = async { settings(postgres(session)?, &names).await };
@@ -103,7 +106,9 @@ mod tests {
     fn a_place_shows_no_secret() {
         let connector = Connector::parse("postgres://me:hunter2@db.example:6543/jobs?sslmode=require").expect("parses");
         assert_eq!(connector.place(), "postgres://db.example:6543/jobs");
-        assert!(!connector.is_plain());
+        assert!(!connector.is_open_to_others());
+        let is_open = |url| Connector::parse(url).expect("parses").is_open_to_others();
+        assert!(is_open("postgres://me@db.example/jobs") && !is_open("postgres://me@127.0.0.1/jobs"));
         let error = Connector::parse("postgres://me:hunter2@db:x/jobs").expect_err("no port").to_string();
         assert!(!error.contains("hunter2"), "{error}");
     }

@@ -8,7 +8,7 @@ use sqlx::postgres::PgArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Row as _};
 
 pub(crate) use codes::class_of;
-pub(crate) use connect::{Connector, check_version, weak_settings};
+pub(crate) use connect::{Connector, check_server, weak_settings};
 
 use crate::server::fault::{Fault, Outcome};
 use crate::server::kind::BeginWords;
@@ -18,7 +18,7 @@ use crate::server::row::Row;
 use crate::server::statement::Statement;
 
 pub(crate) const BEGIN: BeginWords = BeginWords {
-    write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    write: "BEGIN ISOLATION LEVEL READ COMMITTED",
     // Lists are planned each time, for their own values: one plan for all of them would take a rare status for a common one.
     snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan",
 };

@@ -56,6 +56,16 @@ impl Server {
         }
     }
 
+    /// What goes over the wire may be read by others on the way.
+    pub(super) fn is_open_to_others(&self) -> bool {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(connector) => connector.is_open_to_others(),
+            #[cfg(feature = "mysql")]
+            Server::MySql(connector) => connector.is_open_to_others(),
+        }
+    }
+
     /// With all its settings. Statements that take longer are given up, by the server first.
     pub(super) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
         match self {
@@ -66,14 +76,14 @@ impl Server {
         }
     }
 
-    /// Refuses a server that is too old.
+    /// Refuses a server that is too old, or set up so that it cannot work.
     pub(super) async fn check(&self, session: &mut Session) -> Result<(), OpenError> {
         let place = self.place();
         match self {
             #[cfg(feature = "postgres")]
-            Server::Postgres(_) => crate::postgres::check_version(session, &place).await,
+            Server::Postgres(_) => crate::postgres::check_server(session, &place).await,
             #[cfg(feature = "mysql")]
-            Server::MySql(_) => crate::mysql::check_version(session, &place).await,
+            Server::MySql(_) => crate::mysql::check_server(session, &place).await,
         }
     }
 
@@ -87,4 +97,8 @@ impl Server {
         };
         Ok((if weak.is_empty() { Durability::Full } else { Durability::Relaxed }, weak))
     }
+}
+
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -1,6 +1,7 @@
 //! What only database servers can show.
 
 mod cold;
+mod faults;
 mod opening;
 mod plans;
 mod sessions;

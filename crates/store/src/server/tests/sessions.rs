@@ -248,7 +248,7 @@ async fn a_batch_arrives_whole() {
 async fn every_statement_is_understood_by_both_servers() {
     on_each(async |url| {
         let mut session = session_with_schema(url).await;
-        for statement in sql::ALL {
+        for statement in sql::ALL.iter().filter(|statement| statement.is_for(session.dialect())) {
             session.prepare(statement).await.expect(statement.name);
         }
     })
