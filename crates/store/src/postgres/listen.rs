@@ -1,6 +1,6 @@
 //! Hints by LISTEN and NOTIFY: a connection that listens, and one that sends.
 //!
-//! Both are driven by tasks on the runtime that opened the store, and end with it. NOTIFY takes a lock of the whole server
+//! Both are driven by tasks on the store's own runtime, and end with it. NOTIFY takes a lock of the whole server
 //! at its commit, so it is never part of a transaction that writes jobs.
 //!
 //! **Invariant:** a connection that fell silent is given up: each node sends a word now and then, and hears its own.

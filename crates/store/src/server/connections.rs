@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mainspring_model::Clock;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::driver::Driver;
 use super::fault::{Class, Fault, Outcome};
 use super::history::History;
 use super::kind::Server;
@@ -18,7 +20,7 @@ use crate::Trouble;
 /// How long a verb waits for a connection.
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a new connection may take, with its TLS and its password.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT: Duration = Duration::from_secs(3);
 /// One that rested longer is asked first whether it still lives: firewalls forget quiet connections without a word.
 const TRUSTED_IDLE: Duration = Duration::from_secs(20);
 /// An old one is replaced: servers keep memory per connection, and after a change of the server behind a name the nodes
@@ -33,8 +35,11 @@ pub(super) struct Purpose {
     pub(super) statement_max: Duration,
 }
 
-/// Everything but heartbeats.
-pub(super) const WORK: Purpose = Purpose { connections_max: 10, statement_max: Duration::from_secs(30) };
+/// Everything else. A server that is silent must not hold a caller longer than the caller will wait; what a healthy one is
+/// asked takes milliseconds.
+pub(super) const WORK: Purpose = Purpose { connections_max: 10, statement_max: Duration::from_secs(3) };
+/// What looks at every row, nightly or by hand.
+pub(super) const SCAN: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(600) };
 /// The heartbeat: late is as good as never.
 pub(super) const BEAT: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
 
@@ -48,6 +53,8 @@ pub(crate) struct Connections {
     purpose: Purpose,
     clock: Arc<dyn Clock>,
     history: Arc<History>,
+    /// Whose sockets they are.
+    runtime: Handle,
     permits: Semaphore,
     /// The one that rested shortest is taken first.
     idle: Mutex<Vec<Idle>>,
@@ -78,7 +85,7 @@ impl Connections {
         history: Arc<History>,
     ) -> Connections {
         let permits = Semaphore::new(purpose.connections_max);
-        Connections { server, purpose, clock, history, permits, idle: Mutex::default() }
+        Connections { server, purpose, clock, history, runtime: Handle::current(), permits, idle: Mutex::default() }
     }
 
     pub(crate) async fn take(&self) -> Outcome<Lent<'_>> {
@@ -101,9 +108,12 @@ impl Connections {
     }
 
     async fn connect(&self) -> Outcome<Session> {
-        let connected = tokio::time::timeout(CONNECT, self.server.connect(self.purpose.statement_max)).await;
+        let (server, statement_max) = (Arc::clone(&self.server), self.purpose.statement_max);
+        let connecting = Driver::carry_out(&self.runtime, async move { server.connect(statement_max).await });
+        let ended = || Err(Fault::broken("the thread of the store ended".to_owned()));
         let late = |_| Err(Fault::broken(format!("no connection within {CONNECT:?}")));
-        let mut session = connected.unwrap_or_else(late)?;
+        let connected = tokio::time::timeout(CONNECT, connecting).await;
+        let mut session = connected.map_or_else(late, |connected| connected.unwrap_or_else(ended))?;
         self.history.check(&mut session).await?;
         Ok(session)
     }

@@ -14,6 +14,7 @@ mod calendars;
 mod claim;
 pub(crate) mod connections;
 mod decode;
+mod driver;
 mod ends;
 pub(crate) mod fault;
 mod history;
@@ -64,6 +65,7 @@ use tokio::sync::broadcast;
 
 use audit::By;
 use connections::Connections;
+use driver::Driver;
 use history::{History, Seen};
 use open::sample;
 use params::params;
@@ -90,6 +92,10 @@ pub struct ServerStore {
     clock: Arc<DatabaseClock>,
     work: Connections,
     beat: Connections,
+    /// For statements that look at everything.
+    scan: Connections,
+    /// Set once the store is open.
+    _driver: Option<Driver>,
     history: Arc<History>,
     /// Nobody hears of others where there is no way for it.
     hints: Option<Hints>,
@@ -388,6 +394,6 @@ impl Store for ServerStore {
     }
 
     async fn verify(&self) -> Result<Vec<Violation>> {
-        run!(self, Read, "verify", session => numbers::verify(session))
+        run!(self, Scan, Read, "verify", session => numbers::verify(session))
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use mainspring_model::{Clock, Timestamp};
 
 use super::address::Address;
-use super::connections::{BEAT, Connections, Purpose, WORK};
+use super::connections::{BEAT, Connections, Purpose, SCAN, WORK};
+use super::driver::Driver;
 use super::fault::{Fault, Outcome};
 use super::history::History;
 use super::kind::Server;
@@ -20,11 +21,19 @@ use crate::clock::{ClockSample, DatabaseClock};
 const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
 
 impl ServerStore {
-    /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own. The tasks that carry
-    /// hints to and from other nodes run on the runtime that calls this, and end with the store.
+    /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own. Connections, and the
+    /// tasks that carry hints to and from other nodes, are driven by a thread of the store's own.
     pub async fn open(url: &str, clock: Arc<dyn Clock>) -> Result<ServerStore, OpenError> {
         let address = Address::parse(url)?;
         let server = Arc::new(Server::parse(&address)?);
+        let place = server.place();
+        let driver = Driver::start(&place)?;
+        let opened = Driver::carry_out(&driver.runtime, ServerStore::opened(address, server, clock)).await;
+        let ended = || OpenError::Unusable { place, reason: "its thread ended".to_owned() };
+        Ok(ServerStore { _driver: Some(driver), ..opened.ok_or_else(ended)?? })
+    }
+
+    async fn opened(address: Address, server: Arc<Server>, clock: Arc<dyn Clock>) -> Result<ServerStore, OpenError> {
         let place = server.place();
         let unusable = |fault: Fault| fault.unusable(&place);
         let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
@@ -42,7 +51,7 @@ impl ServerStore {
         let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
         let connections =
             |purpose: Purpose| Connections::new(Arc::clone(&server), purpose, Arc::clone(&clock), Arc::clone(&history));
-        let (work, beat) = (connections(WORK), connections(BEAT));
+        let (work, beat, scan) = (connections(WORK), connections(BEAT), connections(SCAN));
         let hints = server.hints(&clock, &history).await;
         Ok(ServerStore {
             kind: server.kind(),
@@ -50,6 +59,8 @@ impl ServerStore {
             weak,
             work,
             beat,
+            scan,
+            _driver: None,
             history,
             hints,
             clock: DatabaseClock::new(clock, sample),

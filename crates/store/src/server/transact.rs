@@ -56,6 +56,10 @@ macro_rules! run {
     ($store:expr, Beat, $mode:ident, $verb:expr, $session:ident => $work:expr) => {
         $crate::server::transact::run!(@on $store.run_beat($verb, $crate::server::transact::Mode::$mode), $session => $work)
     };
+    // On a connection for statements that take long.
+    ($store:expr, Scan, $mode:ident, $verb:expr, $session:ident => $work:expr) => {
+        $crate::server::transact::run!(@on $store.run_scan($verb, $crate::server::transact::Mode::$mode), $session => $work)
+    };
     (@on $run:expr, $session:ident => $work:expr) => {{
         let mut run = $run;
         loop {
@@ -77,6 +81,10 @@ impl ServerStore {
 
     pub(super) fn run_beat(&self, verb: &'static str, mode: Mode) -> Run<'_> {
         Run { connections: &self.beat, ..self.run(verb, mode) }
+    }
+
+    pub(super) fn run_scan(&self, verb: &'static str, mode: Mode) -> Run<'_> {
+        Run { connections: &self.scan, ..self.run(verb, mode) }
     }
 }
 
