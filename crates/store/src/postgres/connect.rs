@@ -54,6 +54,8 @@ impl Connector {
         let conn: PgConnection = self.options.connect().await?;
         let mut session = Session::new(Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
         let (statement_max_ms, lock_max_ms) = (statement_max.as_millis(), LOCK_MAX.min(statement_max / 2).as_millis());
+        // Every statement of a hot verb has its index and finds few rows by it. Statistics of tables whose rows come and go
+        // by the thousand lie: a queue that was empty when they were made is scanned when it is full, dead rows and all.
         session
             .command(&format!(
                 "SET statement_timeout = {statement_max_ms};
@@ -61,7 +63,8 @@ impl Connector {
                  SET idle_in_transaction_session_timeout = {statement_max_ms};
                  SET TimeZone = 'UTC';
                  SET client_min_messages = warning;
-                 SET jit = off"
+                 SET jit = off;
+                 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
             ))
             .await?;
         Ok(session)

@@ -10,6 +10,7 @@
 mod attempts;
 mod audit;
 mod calendars;
+mod claim;
 mod connections;
 mod decode;
 mod ends;
@@ -19,16 +20,23 @@ pub(crate) mod kind;
 mod lanes;
 mod limits;
 pub(crate) mod migrate;
+mod nodes;
 mod numbers;
 mod operate;
+mod orphans;
+mod outcome;
 pub(crate) mod params;
+mod peek;
 mod pools;
 mod rates;
+mod release;
 mod requests;
 pub(crate) mod row;
 mod schedule;
 pub(crate) mod session;
+mod settle;
 mod sql;
+mod start;
 pub(crate) mod statement;
 mod submit;
 mod submit_in;
@@ -40,7 +48,7 @@ mod transact;
 pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -61,11 +69,12 @@ use tasks::Lock;
 use transact::run;
 
 use crate::clock::{ClockSample, DatabaseClock};
+use crate::rules::NodeEnd;
 use crate::{
     Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
     JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
     Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
-    Started, Store, StoreError, StoreInfo, Submitted, TakenOver, TaskChange, Trouble, Violation, Wake,
+    Started, Store, StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
 };
 
 /// How long the statements of a migration may take: an index over a long history.
@@ -126,13 +135,6 @@ async fn sample(session: &mut Session, node: &dyn Clock) -> Outcome<ClockSample>
     Ok(ClockSample { sent, answered: node.monotonic(), database: Timestamp::from_ms(database) })
 }
 
-/// The stages that follow this one.
-fn not_built<T>(verb: &'static str) -> Result<T> {
-    let reason = "not built yet for database servers".to_owned();
-    Err(StoreError::NotApplied { verb, kind: Trouble::Statement, reason })
-}
-
-#[expect(unused_variables, reason = "verbs that are not built yet")]
 #[async_trait]
 impl Store for ServerStore {
     fn info(&self) -> StoreInfo {
@@ -161,23 +163,34 @@ impl Store for ServerStore {
     }
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
-        not_built("join")
+        let (node_number, newest_job) = run!(self, Write, "join", session => nodes::join(session, &node))?;
+        let taken_over = self.take_over_from_gone(now).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what dead nodes held is taken over in a moment");
+            TakenOver::default()
+        });
+        Ok(Joined { node_number, newest_job, taken_over })
     }
 
     async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
-        not_built("heartbeat")
+        let node = self.clock.node();
+        let heard =
+            run!(self, Beat, Single, "heartbeat", session => nodes::heartbeat(session, incarnation, lease_ms, node))?;
+        self.clock.learn(heard.sample);
+        Ok(heard.beat)
     }
 
     async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
-        not_built("take_over")
+        let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
+        Ok(TakenOver { nodes, ..self.take_over_from_gone(now).await? })
     }
 
     async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {
-        not_built("drain_node")
+        let by = By { who: by, now };
+        run!(self, Write, "drain_node", session => nodes::drain(session, incarnation, &by))
     }
 
     async fn news(&self) -> Result<News> {
-        not_built("news")
+        run!(self, Look, "news", session => nodes::news(session))
     }
 
     fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
@@ -185,11 +198,12 @@ impl Store for ServerStore {
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
-        not_built("leave")
+        self.empty(incarnation, NodeEnd::Leave, now, &mut TakenOver::default()).await?;
+        run!(self, Single, "leave", session => session.run(&sql::NODE_GONE, &params![incarnation])).map(drop)
     }
 
     async fn nodes(&self) -> Result<Vec<NodeRow>> {
-        not_built("nodes")
+        run!(self, Look, "nodes", session => nodes::nodes(session))
     }
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
@@ -213,24 +227,29 @@ impl Store for ServerStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
-        not_built("claim")
+        let peek = run!(self, Look, "claim", session => peek::Peek::of(session, &request))?;
+        if let Some(nothing) = peek.nothing(&request) {
+            return Ok(nothing);
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        run!(self, Write, "claim", session => claim::claim(session, &request, &peek, turn))
     }
 
     async fn give_back(&self, held: Vec<Held>, how: GiveBack, _now: Timestamp) -> Result<()> {
-        not_built("give_back")
+        run!(self, Write, "give_back", session => release::give_back(session, &held, how))
     }
 
     /// Asked of the writer, behind whatever is still on its way: a reader could answer with the state before it.
     async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
-        not_built("held")
+        run!(self, Look, "held", session => nodes::held(session, owner))
     }
 
     async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
-        not_built("unpark")
+        run!(self, Write, "unpark", session => release::unpark(session, &tasks))
     }
 
     async fn mark_started(&self, started: Vec<Started>) -> Result<Vec<bool>> {
-        not_built("mark_started")
+        run!(self, Write, "mark_started", session => start::mark_started(session, &started))
     }
 
     async fn append_output(&self, chunks: Vec<OutputChunk>) -> Result<()> {
@@ -238,7 +257,7 @@ impl Store for ServerStore {
     }
 
     async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
-        not_built("settle")
+        run!(self, Write, "settle", session => settle::settle(session, &settlements, now))
     }
 
     async fn tasks(&self) -> Result<Vec<Task>> {

@@ -26,6 +26,17 @@ impl Statement {
         Statement { name, postgres, mysql, rewritten: OnceLock::new() }
     }
 
+    /// A text that only one server has is empty for the other.
+    #[cfg(test)]
+    pub(crate) fn is_for(&self, dialect: super::session::Dialect) -> bool {
+        match dialect {
+            #[cfg(feature = "postgres")]
+            super::session::Dialect::Postgres => !self.postgres.is_empty(),
+            #[cfg(feature = "mysql")]
+            super::session::Dialect::MySql => !self.mysql.is_empty(),
+        }
+    }
+
     pub(crate) fn mysql(&'static self) -> &'static Rewritten {
         self.rewritten.get_or_init(|| rewrite(self.mysql))
     }
@@ -54,6 +65,26 @@ macro_rules! own {
     };
 }
 pub(crate) use own;
+
+/// A text that only PostgreSQL is ever asked.
+macro_rules! postgres {
+    ($name:literal) => {
+        $crate::server::statement::Statement::new(
+            $name,
+            include_str!(concat!("../postgres/queries/", $name, ".sql")),
+            "",
+        )
+    };
+}
+pub(crate) use postgres;
+
+/// A text that only MySQL is ever asked.
+macro_rules! mysql {
+    ($name:literal) => {
+        $crate::server::statement::Statement::new($name, "", include_str!(concat!("../mysql/queries/", $name, ".sql")))
+    };
+}
+pub(crate) use mysql;
 
 /// Dollars within quotes (paths into JSON) and comments stay.
 fn rewrite(text: &str) -> Rewritten {

@@ -117,6 +117,10 @@ async fn write_over(
     by: &By,
 ) -> Outcome<TaskChange> {
     let code = &stored.code;
+    if stored.definition.is_guarded() != definition.is_guarded() {
+        // Whoever adds a job to it at this moment does not know yet whether that is in a lane.
+        task(session, code, Lock::Remove).await?;
+    }
     let (keep, next_fire) = match next_fire {
         NextFireChange::Keep => (true, None),
         NextFireChange::Set(next_fire) => (false, next_fire),

@@ -19,7 +19,7 @@ use mainspring_model::task::{Task, TaskSwitch};
 use mainspring_model::{Incarnation, TaskCode, Timestamp, Trigger};
 
 use super::ends::alert;
-use super::fault::{Fault, Outcome};
+use super::fault::Outcome;
 use super::lanes::{Hold, Tasks};
 use super::params::params;
 use super::session::Session;

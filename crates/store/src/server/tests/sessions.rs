@@ -258,8 +258,9 @@ async fn a_batch_arrives_whole() {
 async fn every_statement_is_understood_by_both_servers() {
     on_each(async |url| {
         let mut session = session_with_schema(url).await;
-        for statement in sql::ALL {
-            match session.dialect() {
+        let dialect = session.dialect();
+        for statement in sql::ALL.iter().filter(|statement| statement.is_for(dialect)) {
+            match dialect {
                 Dialect::Postgres if !statement.name.starts_with("migration") => {
                     drop(prepare_on_postgres(&mut session, statement).await);
                 }

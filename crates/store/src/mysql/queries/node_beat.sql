@@ -1,0 +1,4 @@
+-- How the node stands, what is new, and the server's time. Called by heartbeat.
+-- Primary keys of cluster and node.
+SELECT n.state, c.definitions, c.history, c.beats, CAST(floor(unix_timestamp(now(3)) * 1000) AS SIGNED)
+FROM cluster c LEFT JOIN node n ON n.incarnation = $1 WHERE c.id = 1

@@ -1,0 +1,5 @@
+-- Nodes whose lease has run out by the server's clock, without those that renew it just now. Called by take_over.
+-- Scans node: a row per start, a handful alive.
+SELECT incarnation FROM node
+WHERE state <> 'GONE' AND expires_at < CAST(floor(unix_timestamp(now(3)) * 1000) AS SIGNED)
+ORDER BY incarnation FOR UPDATE SKIP LOCKED

@@ -1,0 +1,3 @@
+-- The polite end of a node. Called by leave.
+-- Primary key of node.
+UPDATE node SET state = 'GONE' WHERE incarnation = $1
