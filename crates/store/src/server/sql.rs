@@ -176,7 +176,6 @@ statements! {
     common TASK_LIVE_IDS = "task_live_ids";
     own TASK_LOCK_CHANGE = "task_lock_change";
     own TASK_LOCK_REMOVE = "task_lock_remove";
-    own TASK_LOCK_SHARE = "task_lock_share";
     common TASK_NEXT_FIRE = "task_next_fire";
     own TASK_PLANNED = "task_planned";
     common TASK_READ = "task_read";
