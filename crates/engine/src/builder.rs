@@ -6,7 +6,6 @@ use std::time::Duration;
 use mainspring_model::task::TaskSwitch;
 use mainspring_model::time::Clock;
 use mainspring_model::{Incarnation, PoolName, Refused, TaskCode, TaskDefinition, limits};
-use mainspring_store::clock::SystemClock;
 use mainspring_store::{News, PoolSettings, Replaces, Store, WhenFull};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -37,8 +36,8 @@ pub struct EngineBuilder {
 impl EngineBuilder {
     pub(crate) fn new(store: Arc<dyn Store>) -> EngineBuilder {
         EngineBuilder {
+            clock: store.clock(),
             store,
-            clock: SystemClock::new(),
             registry: Registry::default(),
             pools: vec![default_pool()],
             tasks: Vec::new(),
@@ -76,6 +75,7 @@ impl EngineBuilder {
         self
     }
 
+    /// Instead of the store's, which is the database's time.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> EngineBuilder {
         self.clock = clock;
@@ -132,6 +132,7 @@ impl EngineBuilder {
         self.check()?;
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let node = self.join(Incarnation(dice.i64(1..))).await?;
+        let pools = self.load_pools().await?;
         let bodies = Handle::current();
         let quit = CancellationToken::new();
         let runtime = |name: &str| match self.own_thread {
@@ -148,7 +149,7 @@ impl EngineBuilder {
             registry: self.registry.clone(),
             cancel_grace: self.cancel_grace,
             claim_poll: claim_poll(self.store.as_ref()),
-            pools: self.load_pools().await?,
+            pools,
             dice,
             loops,
             lease_loop,

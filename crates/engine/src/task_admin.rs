@@ -41,8 +41,9 @@ impl Core {
         Ok(self.task_or_refuse(code)?)
     }
 
-    pub(crate) async fn tasks_now(&self) -> Result<Vec<Task>, Error> {
+    pub(crate) async fn tasks_now(self: &Arc<Core>) -> Result<Vec<Task>, Error> {
         if self.node.about.is_shared {
+            self.catch_up().await?;
             return Ok(self.store.tasks().await?);
         }
         Ok(self.tasks.all().iter().map(|task| Task::clone(task)).collect())

@@ -66,14 +66,12 @@ struct Excluded {
     codes: Vec<TaskCode>,
 }
 
-/// From which end of those that are due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum End {
-    /// The longest due.
-    #[default]
-    First,
-    /// Another node is at work at the front.
-    Last,
+/// Where among those that are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    TheLongestDue,
+    /// Other nodes are at work at the front: dice for a place.
+    Anywhere(u64),
 }
 
 impl Tasks {
@@ -204,12 +202,15 @@ impl Tasks {
     }
 
     /// Tasks whose fire time has come.
-    pub(crate) fn due(&self, now: Timestamp, max: usize, end: End) -> Vec<Planned> {
+    pub(crate) fn due(&self, now: Timestamp, max: usize, from: From) -> Vec<Planned> {
         let book = self.read();
         let due = || book.next.iter().take_while(|(next, _)| *next <= now);
-        let skip = match end {
-            End::First => 0,
-            End::Last => due().count().saturating_sub(max),
+        let skip = match from {
+            From::TheLongestDue => 0,
+            From::Anywhere(dice) => {
+                let places = due().count().saturating_sub(max) + 1;
+                usize::try_from(dice).unwrap_or(usize::MAX) % places
+            }
         };
         due().skip(skip).take(max).filter_map(|(_, code)| book.by_code.get(code).cloned()).collect()
     }
@@ -345,98 +346,4 @@ impl Book {
 }
 
 #[cfg(test)]
-mod tests {
-    use mainspring_model::task::TaskSwitch;
-    use mainspring_model::{HandlerName, Task, TaskCode, TaskDefinition, Timestamp};
-
-    use super::{End, Seen, Tasks};
-
-    const NOW: Timestamp = Timestamp::from_ms(1_790_000_000_000);
-
-    fn task(next_fire: Option<Timestamp>) -> Task {
-        Task {
-            id: 1,
-            code: TaskCode::stored("tick"),
-            switch: TaskSwitch::Enabled,
-            definition: TaskDefinition::cron("tick", HandlerName::stored("ok"), "* * * * *"),
-            next_fire_time: next_fire,
-            prev_fire_time: None,
-            disabled_reason: None,
-            version: 1,
-            create_time: NOW,
-            update_time: NOW,
-        }
-    }
-
-    #[test]
-    fn what_was_heard_after_a_fire_stays() {
-        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
-        tasks.put(task(Some(NOW)));
-        let seen = Seen { code: &code, version: 1, next_fire: Some(NOW) };
-        // The job that fired has ended, and its end has planned the next fire, before the fire is followed.
-        let planned = Some(NOW.plus_ms(5_000));
-        tasks.put(task(planned));
-        tasks.fired(&seen, None, Some(NOW));
-        assert_eq!(tasks.next_due(), planned);
-    }
-
-    #[test]
-    fn a_task_that_cannot_be_fired_lets_others_go_first() {
-        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
-        tasks.put(task(Some(NOW)));
-        let seen = Seen { code: &code, version: 1, next_fire: Some(NOW) };
-        let later = NOW.plus_ms(1_000);
-        tasks.set_aside(&seen, later);
-        assert!(tasks.due(NOW, 9, End::First).is_empty());
-        assert_eq!((tasks.due(later, 9, End::First).len(), tasks.next_due()), (1, Some(later)));
-        tasks.put(task(Some(NOW)));
-        assert_eq!(tasks.due(NOW, 9, End::First).len(), 1, "what is read again is tried again");
-        tasks.set_aside(&seen, later);
-        tasks.fired(&seen, None, None);
-        assert_eq!(tasks.next_due(), None);
-    }
-
-    #[test]
-    fn what_changed_while_all_was_read_is_read_again() {
-        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
-        tasks.put(task(Some(NOW)));
-        let other = Task { code: TaskCode::stored("tock"), ..task(Some(NOW)) };
-        tasks.put(other.clone());
-        let from = tasks.last_change();
-        let later = Some(NOW.plus_ms(9_000));
-        assert_eq!(tasks.put_all_read(vec![task(later), other.clone()], from), []);
-        assert_eq!(tasks.get(&code).and_then(|task| task.next_fire_time), later);
-        assert_eq!(
-            tasks.put_all_read(vec![task(Some(NOW)), other], from),
-            [code.clone()],
-            "it is newer than what was read"
-        );
-        assert_eq!(tasks.put_all_read(vec![task(later)], tasks.last_change()), []);
-        assert_eq!(tasks.all().len(), 1, "the other one is gone");
-    }
-
-    #[test]
-    fn two_nodes_at_one_instant_begin_at_both_ends() {
-        let tasks = Tasks::default();
-        for code in ["a", "b", "c"] {
-            tasks.put(Task { code: TaskCode::stored(code), ..task(Some(NOW)) });
-        }
-        let codes = |end| tasks.due(NOW, 2, end).iter().map(|due| due.task.code.to_string()).collect::<Vec<_>>();
-        assert_eq!((codes(End::First), codes(End::Last)), (vec!["a".into(), "b".into()], vec!["b".into(), "c".into()]));
-    }
-
-    #[test]
-    fn jobs_of_strangers_are_left_alone_until_they_are_known() {
-        let (tasks, code) = (Tasks::default(), TaskCode::stored("tick"));
-        let excluded = || tasks.excluded(|task| task.definition.handler.as_str() != "ok");
-        assert_eq!(excluded(), []);
-        tasks.exclude_stranger(&code);
-        assert_eq!(excluded(), [code.clone()]);
-        tasks.put(task(None));
-        assert_eq!(excluded(), []);
-        let mut edited = Task { version: 2, ..task(None) };
-        edited.definition.handler = HandlerName::stored("other");
-        tasks.put(edited);
-        assert_eq!(excluded(), [code]);
-    }
-}
+mod tests;

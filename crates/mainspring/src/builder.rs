@@ -186,7 +186,7 @@ impl Builder {
             Place::Memory => Arc::new(MemoryStore::new(self.clock.clone())),
             Place::Store(store) => store,
         };
-        let mut engine = Engine::builder(store).clock(self.clock).handlers(self.handlers).labels(self.labels);
+        let mut engine = Engine::builder(store).handlers(self.handlers).labels(self.labels);
         if let Some(lease) = self.lease {
             engine = engine.lease(lease);
         }

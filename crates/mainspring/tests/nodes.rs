@@ -8,6 +8,7 @@ use std::time::Duration;
 use cluster::{Cluster, Way, code};
 use mainspring::{Every, JobFilter, JobOperation, JobStatus, Rhythm, Span, TaskDefinition, TaskSwitch, Timestamp};
 use mainspring_store::Store;
+use tokio::task::JoinSet;
 
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -280,14 +281,13 @@ async fn a_stop_ends_bodies_before_others_may_begin_them() {
     let id = cluster.submit("a", "gated").await;
     cluster.until_begun(1).await;
     cluster.start("b", |jobs| jobs).await;
-    let stop = {
-        let engine = cluster.engine("a").clone();
-        tokio::spawn(async move { engine.stop(Duration::from_secs(60)).await })
-    };
+    let mut stop = JoinSet::new();
+    let engine = cluster.engine("a").clone();
+    stop.spawn(async move { engine.stop(Duration::from_secs(60)).await });
     cluster.pass(40).await;
     assert_eq!(cluster.began(), [("a", id)], "the lease is kept while it stops");
     cluster.gate.add_permits(1);
-    cluster.until("it has stopped", async || stop.is_finished()).await;
+    cluster.until("it has stopped", async || stop.try_join_next().is_some()).await;
     assert_eq!(cluster.job(id).await.status, JobStatus::Success);
 }
 
@@ -321,10 +321,18 @@ async fn a_caller_hears_of_the_end_on_another_node() {
         .await;
     let engine = cluster.engine("a").clone();
     let id = cluster.submit("a", "far").await;
-    let wait = tokio::spawn(async move { engine.wait(id).await });
-    let took = cluster.until("it has heard", async || wait.is_finished()).await;
+    let mut wait = JoinSet::new();
+    wait.spawn(async move { engine.wait(id).await });
+    let mut heard = None;
+    let took = cluster
+        .until("it has heard", async || {
+            heard = wait.try_join_next();
+            heard.is_some()
+        })
+        .await;
     assert!(took <= Duration::from_secs(2), "{took:?}");
-    assert_eq!(wait.await.expect("no panic").expect("known").result.as_deref(), Some("done"));
+    let end = heard.expect("it has heard").expect("no panic").expect("known");
+    assert_eq!(end.result.as_deref(), Some("done"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

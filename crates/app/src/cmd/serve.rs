@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Serve) -> Result<(), Failure> {
     let store = bodies.block_on(mainspring_store::open(&config.database_url, clock.clone()))?;
 
     let requests = runtime("mainspring-rest", Some(REST_THREADS))?;
-    let ended = bodies.block_on(serve(&config, store, clock, registry, listener, &requests));
+    let ended = bodies.block_on(serve(&config, store, registry, listener, &requests));
     requests.shutdown_timeout(RUNTIME_END);
     bodies.shutdown_timeout(RUNTIME_END);
     ended
@@ -124,7 +124,6 @@ fn handlers(config: &Config, clock: Arc<dyn Clock>) -> Result<Registry, Failure>
 async fn serve(
     config: &Config,
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     registry: Registry,
     listener: TcpListener,
     requests: &Runtime,
@@ -132,7 +131,7 @@ async fn serve(
     let signals = StopSignals::listen();
     let mut signals = signals.map_err(|error| Failure::failed(format!("no signals: {error}")))?;
     let place = store.info().place;
-    let engine = start_engine(config, store, clock, registry).await?;
+    let engine = start_engine(config, store, registry).await?;
     let address = listener.local_addr().map_err(|error| unusable("the listening address", &error))?;
     let shutdown = CancellationToken::new();
     let rest = requests.spawn({
@@ -161,13 +160,8 @@ fn as_node(node: &Node, builder: EngineBuilder) -> EngineBuilder {
     builder.node_name(node.name.clone(), version).labels(node.labels.clone()).lease(node.lease)
 }
 
-async fn start_engine(
-    config: &Config,
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    registry: Registry,
-) -> Result<Engine, Failure> {
-    let mut builder = as_node(&config.node, Engine::builder(store).clock(clock).handlers(registry));
+async fn start_engine(config: &Config, store: Arc<dyn Store>, registry: Registry) -> Result<Engine, Failure> {
+    let mut builder = as_node(&config.node, Engine::builder(store).handlers(registry));
     // A command's whole tree has its time to end before the engine counts its body as gone.
     let kill_graces = config.commands.iter().map(|command| command.handler.template().kill_grace + KEEPER_TIME);
     if let Some(longest) = kill_graces.max() {

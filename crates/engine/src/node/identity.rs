@@ -149,6 +149,15 @@ impl Node {
         Err(StoreError::NotApplied { verb: "submit", kind: Trouble::Unavailable, reason })
     }
 
+    /// Others have taken over from this incarnation.
+    pub(super) fn is_taken(&self, me: Me) {
+        let who = locked(&self.who);
+        if who.me == me {
+            self.void.store(true, Ordering::Release);
+            self.lease_wake.notify_one();
+        }
+    }
+
     pub(super) fn confirmed(&self, me: Me, sent: Duration) {
         let mut who = locked(&self.who);
         if who.me == me {

@@ -33,8 +33,15 @@ impl Core {
         runners(&definition.handler, &definition.node_labels, &skills)
     }
 
-    pub(super) async fn look_for_peers(&self) -> Result<(), StoreError> {
+    pub(super) async fn look_for_peers(self: &Arc<Core>) -> Result<(), StoreError> {
+        let me = self.node.me();
         let nodes = self.store.nodes().await?;
+        match nodes.iter().find(|node| node.incarnation == me.incarnation).map(|node| node.state) {
+            Some(NodeState::Draining) => self.begin_to_drain(),
+            // The next renewal says so too; others may have its jobs already.
+            Some(NodeState::Gone) => self.node.is_taken(me),
+            Some(NodeState::Active) | None => {}
+        }
         let active = nodes.into_iter().filter(|node| node.state == NodeState::Active);
         let skills: Arc<[Skills]> =
             active.map(|node| Skills { handlers: node.handlers, labels: node.labels }).collect();

@@ -19,7 +19,7 @@ use mainspring_model::{Timestamp, limits};
 pub use backfill::{Act, Backfilled};
 
 use crate::core::Core;
-use crate::tasks::End;
+use crate::tasks::From;
 use clock_watch::{Back, ClockWatch};
 use fire::Race;
 
@@ -27,7 +27,7 @@ use fire::Race;
 pub(crate) async fn fire_due(core: Arc<Core>) {
     let mut watch = ClockWatch::new(core.clock.as_ref());
     let mut failures = 0_u32;
-    let mut end = End::First;
+    let mut from = From::TheLongestDue;
     let mut last_look = core.clock.monotonic();
     let mut last_deadlines = last_look;
     loop {
@@ -52,15 +52,15 @@ pub(crate) async fn fire_due(core: Arc<Core>) {
         }
         let planning = core.planning.lock().await;
         let now = core.clock.now();
-        let due = if core.takes_work() { core.tasks.due(now, limits::FIRE_TASKS_MAX, end) } else { Vec::new() };
+        let due = if core.takes_work() { core.tasks.due(now, limits::FIRE_TASKS_MAX, from) } else { Vec::new() };
         let pause = if due.is_empty() {
             core.until_next_fire(now)
         } else {
             match core.fire(due, now).await {
                 Ok(race) => {
                     failures = 0;
-                    // Whoever was late for the first goes on with the last: two nodes meet in the middle.
-                    end = if race == Race::Lost { End::Last } else { End::First };
+                    // Whoever was late goes on somewhere else: nodes share what is due without agreeing on it.
+                    from = if race == Race::Lost { From::Anywhere(core.dice()) } else { From::TheLongestDue };
                     continue;
                 }
                 Err(error) => {

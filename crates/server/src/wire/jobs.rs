@@ -162,8 +162,8 @@ pub struct Job {
     pub create_time: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub update_time: Timestamp,
-    /// What it waits for: NOT_DUE, RETRY_WAIT, NO_HANDLER, POOL_PAUSED, POOL_FULL, STARTING, ALONE, MAX_RUNNING (its
-    /// task, or its concurrency key, runs as often as it may), RATE_LIMIT (the same for its rate) or PREDECESSORS. Null
+    /// What it waits for: NOT_DUE, RETRY_WAIT, NO_HANDLER, NO_NODE, POOL_PAUSED, POOL_FULL, STARTING, ALONE, MAX_RUNNING
+    /// (its task, or its concurrency key, runs as often as it may), RATE_LIMIT (the same for its rate) or PREDECESSORS. Null
     /// when it runs or is final.
     #[schema(value_type = Option<String>, example = "NOT_DUE")]
     pub wait_reason: Option<WaitReason>,

@@ -183,7 +183,11 @@ impl Store for MemoryStore {
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
         let clock = self.clock.now();
-        Ok(self.data().join(&node, clock, now))
+        let joined = self.data().join(&node, clock, now);
+        if !joined.taken_over.is_empty() {
+            self.wake(Wake::Jobs);
+        }
+        Ok(joined)
     }
 
     async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
@@ -215,6 +219,7 @@ impl Store for MemoryStore {
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
         self.data().leave(incarnation, now);
+        self.wake(Wake::Jobs);
         Ok(())
     }
 
@@ -261,6 +266,7 @@ impl Store for MemoryStore {
 
     async fn give_back(&self, held: Vec<Held>, how: GiveBack, _now: Timestamp) -> Result<()> {
         self.data().give_back(&held, how);
+        self.wake(Wake::Jobs);
         Ok(())
     }
 

@@ -21,8 +21,10 @@ use crate::server::statement::Statement;
 
 pub(crate) const BEGIN: BeginWords = BeginWords {
     write: "BEGIN ISOLATION LEVEL READ COMMITTED",
-    // Lists are planned each time, for their own values: one plan for all of them would take a rare status for a common one.
-    snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan",
+    // Lists and checks are planned each time, for their own values: one plan for all of them would take a rare status for
+    // a common one. A check of the whole history joins it as a whole.
+    snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan;
+               SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on",
 };
 
 pub(crate) const MIGRATIONS: &[Migration] = &[

@@ -12,6 +12,7 @@ const SCANS: &[&str] = &[
     "node_numbers",
     "queue_held_in_pool",
     "calendars",
+    "calendar_users",
     "lane_enter",
     "live_jobs",
     "node_others_gone",
