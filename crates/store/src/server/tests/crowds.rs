@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use mainspring_model::{Incarnation, JobId, NodeState, QueueState};
 
 use super::{on_each, open, session};
-use crate::suite::world::{T0, at, claim_request, definition, done, new_job, new_node, settlement, started};
+use crate::suite::world::{T0, at, claim_request, definition, done, new_node, settlement, started};
 use crate::suite::{Subject, World};
 use crate::{Claim, GiveBack, Joined, NewNode, Replaces, ServerStore, Settled, Store as _, TakenOver, Wake};
 
