@@ -160,11 +160,7 @@ fn as_node(node: &Node, builder: EngineBuilder) -> EngineBuilder {
     builder.node_name(node.name.clone(), version).labels(node.labels.clone()).lease(node.lease)
 }
 
-async fn start_engine(
-    config: &Config,
-    store: Arc<dyn Store>,
-    registry: Registry,
-) -> Result<Engine, Failure> {
+async fn start_engine(config: &Config, store: Arc<dyn Store>, registry: Registry) -> Result<Engine, Failure> {
     let mut builder = as_node(&config.node, Engine::builder(store).handlers(registry));
     // A command's whole tree has its time to end before the engine counts its body as gone.
     let kill_graces = config.commands.iter().map(|command| command.handler.template().kill_grace + KEEPER_TIME);
