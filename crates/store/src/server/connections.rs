@@ -10,6 +10,7 @@ use mainspring_model::Clock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::fault::{Class, Fault, Outcome};
+use super::history::History;
 use super::kind::Server;
 use super::session::Session;
 use crate::Trouble;
@@ -37,11 +38,16 @@ pub(super) const WORK: Purpose = Purpose { connections_max: 10, statement_max: D
 /// The heartbeat: late is as good as never.
 pub(super) const BEAT: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
 
+/// Hints to other nodes, which wait for no verb.
+#[cfg(feature = "postgres")]
+pub(super) const HINTS: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
+
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     server: Arc<Server>,
     purpose: Purpose,
     clock: Arc<dyn Clock>,
+    history: Arc<History>,
     permits: Semaphore,
     /// The one that rested shortest is taken first.
     idle: Mutex<Vec<Idle>>,
@@ -56,8 +62,8 @@ struct Idle {
 
 /// A connection in use. Dropped without `give_back` it is closed, and the server undoes what it was doing.
 #[derive(Debug)]
-pub(super) struct Lent<'c> {
-    pub(super) session: Session,
+pub(crate) struct Lent<'c> {
+    pub(crate) session: Session,
     pub(super) fresh: bool,
     born: Duration,
     of: &'c Connections,
@@ -65,12 +71,17 @@ pub(super) struct Lent<'c> {
 }
 
 impl Connections {
-    pub(super) fn new(server: Arc<Server>, purpose: Purpose, clock: Arc<dyn Clock>) -> Connections {
+    pub(super) fn new(
+        server: Arc<Server>,
+        purpose: Purpose,
+        clock: Arc<dyn Clock>,
+        history: Arc<History>,
+    ) -> Connections {
         let permits = Semaphore::new(purpose.connections_max);
-        Connections { server, purpose, clock, permits, idle: Mutex::default() }
+        Connections { server, purpose, clock, history, permits, idle: Mutex::default() }
     }
 
-    pub(super) async fn take(&self) -> Outcome<Lent<'_>> {
+    pub(crate) async fn take(&self) -> Outcome<Lent<'_>> {
         let waited = tokio::time::timeout(WAIT, self.permits.acquire()).await;
         let permit = match waited {
             Ok(permit) => permit.map_err(|_| busy("the store is closed".to_owned()))?,
@@ -91,7 +102,10 @@ impl Connections {
 
     async fn connect(&self) -> Outcome<Session> {
         let connected = tokio::time::timeout(CONNECT, self.server.connect(self.purpose.statement_max)).await;
-        connected.unwrap_or_else(|_| Err(Fault::broken(format!("no connection within {CONNECT:?}"))))
+        let late = |_| Err(Fault::broken(format!("no connection within {CONNECT:?}")));
+        let mut session = connected.unwrap_or_else(late)?;
+        self.history.check(&mut session).await?;
+        Ok(session)
     }
 
     /// One connection broke: the server was restarted or is another one, so the resting ones are likely broken too.
@@ -114,7 +128,7 @@ impl Connections {
 
 impl Lent<'_> {
     /// It is outside of a transaction, and every answer was read.
-    pub(super) fn give_back(self) {
+    pub(crate) fn give_back(self) {
         let since = self.of.clock.monotonic();
         self.of.idle().push(Idle { session: self.session, born: self.born, since });
     }

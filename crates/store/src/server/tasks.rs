@@ -20,8 +20,6 @@ use crate::{NextFireChange, TaskChange};
 pub(super) enum Lock {
     /// Not at all: to show it.
     None,
-    /// Nobody deletes it: for those who add a job to it. Many may hold it so at once.
-    Share,
     /// Nobody else changes it or decides by its live jobs. Several tasks are locked in the order of their codes.
     Change,
     /// Besides, nobody holds it in any other way.
@@ -35,7 +33,6 @@ pub(super) async fn tasks(session: &mut Session) -> Outcome<Vec<Task>> {
 pub(super) async fn task(session: &mut Session, code: &TaskCode, lock: Lock) -> Outcome<Option<Task>> {
     let statement = match lock {
         Lock::None => &sql::TASK_READ,
-        Lock::Share => &sql::TASK_LOCK_SHARE,
         Lock::Change => &sql::TASK_LOCK_CHANGE,
         Lock::Remove => &sql::TASK_LOCK_REMOVE,
     };

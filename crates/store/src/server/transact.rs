@@ -12,7 +12,7 @@ use mainspring_model::Clock as _;
 use super::ServerStore;
 use super::connections::{Connections, Lent};
 use super::fault::{Class, Fault, Outcome};
-use super::session::Session;
+use super::session::{Begin, Session};
 use crate::{Result, StoreError};
 
 /// A transaction that meets others is tried this often in all.
@@ -86,11 +86,13 @@ impl<'s> Run<'s> {
         loop {
             let mut lent = self.connections.take().await.map_err(|fault| fault.not_applied(self.verb))?;
             let begin = match self.mode {
-                Mode::Write => lent.session.dialect().begin_words().write,
-                Mode::Read => lent.session.dialect().begin_words().snapshot,
+                Mode::Write => Begin::Write,
+                Mode::Read => Begin::Snapshot,
+                Mode::Single if lent.session.is_pooled() => Begin::Write,
+                Mode::Look if lent.session.is_pooled() => Begin::Snapshot,
                 Mode::Look | Mode::Single => return Ok(lent),
             };
-            match lent.session.command(begin).await {
+            match lent.session.begin(begin).await {
                 Ok(()) => return Ok(lent),
                 Err(fault) => self.is_dead(&lent, &fault)?,
             }
@@ -101,6 +103,7 @@ impl<'s> Run<'s> {
     pub(super) async fn end<T>(&mut self, lent: Lent<'s>, worked: Outcome<T>) -> Option<Result<T>> {
         match self.mode {
             Mode::Write | Mode::Read => self.end_transaction(lent, worked).await,
+            Mode::Look | Mode::Single if lent.session.is_pooled() => self.end_transaction(lent, worked).await,
             Mode::Look | Mode::Single => self.end_statement(lent, worked).await,
         }
     }

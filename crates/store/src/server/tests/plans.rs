@@ -7,7 +7,7 @@ use crate::server::sql;
 use crate::server::statement::Statement;
 
 /// Statements that run rarely, or look at small tables only, and say so in their second line.
-const SCANS: &[&str] = &["lane_enter", "live_jobs", "queue_count", "queue_set_apart", "task_live"];
+const SCANS: &[&str] = &["lane_enter", "live_jobs", "queue_count", "queue_set_apart", "task_live", "task_live_ids"];
 
 /// Tables that grow.
 const BIG: &[&str] = &[
@@ -74,16 +74,29 @@ async fn plan(session: &mut Session, statement: &'static Statement) -> Vec<Strin
     }
 }
 
+/// Its name. Where the server cannot tell by itself of what type the values are (our driver says so), all are numbers.
+pub(super) async fn prepare_on_postgres(session: &mut Session, statement: &Statement) -> String {
+    let (name, text) = (format!("trial_{}", statement.name), statement.postgres);
+    if session.command(&format!("PREPARE {name} AS {text}")).await.is_err() {
+        let numbers = vec!["bigint"; values_of(text)].join(", ");
+        session.command(&format!("PREPARE {name} ({numbers}) AS {text}")).await.expect(statement.name);
+    }
+    name
+}
+
+fn values_of(text: &str) -> usize {
+    (1..100).rfind(|number| text.contains(&format!("${number}"))).unwrap_or(0)
+}
+
 /// For whatever values, as the hot verbs are planned: once. Or for these, as lists are.
 async fn plan_of_postgres(session: &mut Session, statement: &Statement, values: Option<&str>) -> Vec<String> {
     let text = statement.postgres;
     let mode = if values.is_some() { "force_custom_plan" } else { "force_generic_plan" };
-    let nulls = (1..100).filter(|number| text.contains(&format!("${number}"))).map(|_| "NULL").collect::<Vec<_>>();
-    let nulls = if nulls.is_empty() { String::new() } else { format!("({})", nulls.join(", ")) };
+    let nulls = vec!["NULL"; values_of(text)].join(", ");
+    let nulls = if nulls.is_empty() { nulls } else { format!("({nulls})") };
     let values = values.map_or(nulls, |values| format!("({values})"));
-    let name = format!("trial_{}", statement.name);
-    let prepare = format!("SET plan_cache_mode = {mode}; PREPARE {name} AS {text}");
-    session.command(&prepare).await.expect(statement.name);
+    session.command(&format!("SET plan_cache_mode = {mode}")).await.expect("sets");
+    let name = prepare_on_postgres(session, statement).await;
     let explain = leaked(statement.name, format!("EXPLAIN EXECUTE {name}{values}"));
     let rows = session.rows(explain, &[]).await.expect(statement.name);
     rows.iter().map(|row| row.text(0).expect("text").expect("a line").to_owned()).collect()
