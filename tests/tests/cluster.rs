@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use mainspring_e2e::{Cluster, NodeOptions, Server, eventually, pause, stopwatch, wall_ms};
-use mainspring_test_servers::{How, Kind};
+use mainspring_e2e::{Cluster, NodeOptions, eventually, pause, stopwatch, wall_ms};
+use mainspring_test_servers::Kind;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -422,9 +422,9 @@ fn labels_drain_and_limits(kind: Kind) {
     cluster.add(&NodeOptions { labels: &["gpu"], ..NodeOptions::default() });
     let node = cluster.node(0);
     node.task("train", "probe.ok", &json!({"nodeLabels": ["gpu"]}));
-    node.task("narrow", "probe.sleep", &json!({"pool": "narrow"}));
     let limited = node.put("/pools/narrow", &json!({"concurrency": 8, "clusterConcurrency": 3}));
     assert_eq!(limited.status, 200, "{limited:?}");
+    node.task("narrow", "probe.sleep", &json!({"pool": "narrow"}));
     let trained: Vec<String> = (0..10).map(|at| cluster.node(at % 2).submit(&json!({"task": "train"}))).collect();
     for id in &trained {
         cluster.node(0).wait_for(id, "SUCCESS", s(10));
@@ -450,101 +450,4 @@ fn most_at_once(cluster: &Cluster, jobs: &[String]) -> i64 {
         most = most.max(now);
     }
     most
-}
-
-/// DEV-11: the database is gone for a while, in four ways. Both nodes go on by themselves.
-mod dev_11_the_database_is_gone_for_a_while {
-    use super::*;
-
-    #[test]
-    fn postgres() {
-        outages(Kind::Postgres);
-    }
-
-    #[test]
-    fn mariadb() {
-        outages(Kind::MariaDb);
-    }
-
-    const OUTAGE: Duration = s(9);
-
-    fn outages(kind: Kind) {
-        let cluster = Cluster::start(kind, 2);
-        cluster.node(0).task("ok", "probe.ok", &json!({}));
-        every(&cluster, "tick", &json!({"every": "1s", "overlap": "ALLOW"}));
-        let database = &cluster.database;
-        type Act<'a> = Box<dyn Fn() + 'a>;
-        let ways: [(&str, Act<'_>, Act<'_>); 4] = [
-            (
-                "fast stop",
-                Box::new(|| database.stop(How::Fast).expect("stops")),
-                Box::new(|| database.start_again().expect("starts")),
-            ),
-            (
-                "immediate stop",
-                Box::new(|| database.stop(How::Immediate).expect("stops")),
-                Box::new(|| database.start_again().expect("starts")),
-            ),
-            (
-                "read-only",
-                Box::new(|| database.set_read_only(true).expect("sets")),
-                Box::new(|| database.set_read_only(false).expect("sets")),
-            ),
-            (
-                "paused",
-                Box::new(|| database.pause().expect("pauses")),
-                Box::new(|| database.resume().expect("resumes")),
-            ),
-        ];
-        let mut acknowledged = BTreeSet::new();
-        for (round, (way, begin, end)) in ways.iter().enumerate() {
-            eventually(s(15), "both nodes are ready", || cluster.nodes().all(|node| node.get("/readyz").status == 200));
-            begin();
-            let clock = stopwatch();
-            let mut not_ready = false;
-            let mut number = 0;
-            while clock() < OUTAGE {
-                let asked = stopwatch();
-                let key = format!("{round}-{number}");
-                let answer = cluster.node(number % 2).try_post("/jobs", &json!({"task": "ok", "bizId": key}));
-                assert!(asked() < s(8), "{way}: a submit waited {:?}", asked());
-                if answer.is_some_and(|answer| answer.status == 201) {
-                    acknowledged.insert(key);
-                }
-                not_ready |= cluster.node(0).get("/readyz").status == 503;
-                number += 1;
-                pause(Duration::from_millis(100));
-            }
-            assert!(not_ready, "{way}: health said ready all the time");
-            end();
-            let back = stopwatch();
-            for (at, node) in cluster.nodes().enumerate() {
-                let key = format!("after-{round}-{at}");
-                eventually(s(10), &format!("{way}: node {at} runs new jobs"), || runs(node, &key));
-                acknowledged.insert(key);
-            }
-            assert!(back() < s(10), "{way}: it took {:?} until both nodes worked", back());
-            let fires = || cluster.node(1).jobs_of("tick").len();
-            let before = fires();
-            eventually(s(10), &format!("{way}: it fires"), || fires() > before + 1);
-        }
-        for key in &acknowledged {
-            let found = cluster.node(0).get(&format!("/jobs?bizId={key}")).body;
-            assert_eq!(found["items"].as_array().map(Vec::len), Some(1), "{key} was acknowledged");
-        }
-        for node in cluster.nodes() {
-            let lines = node.log().lines().count();
-            assert!(lines < 800, "{lines} lines about four outages of {OUTAGE:?}");
-        }
-        cluster.verify();
-    }
-
-    fn runs(node: &Server, key: &str) -> bool {
-        let answer = node.try_post("/jobs", &json!({"task": "ok", "bizId": key}));
-        let id = answer.and_then(|answer| answer.body["id"].as_str().map(str::to_owned));
-        id.is_some_and(|id| {
-            pause(Duration::from_millis(150));
-            node.try_get(&format!("/jobs/{id}")).is_some_and(|job| job.body["status"] == "SUCCESS")
-        })
-    }
 }

@@ -12,7 +12,11 @@ pub(super) const FILE_LINES_MAX: usize = 500;
 pub(super) const FUNCTION_LINES_MAX: usize = 70;
 
 /// Files between the aim and the bound: (path, reason).
-pub(super) const LONG_FILES: &[(&str, &str)] = &[];
+pub(super) const LONG_FILES: &[(&str, &str)] = &[
+    ("crates/store/src/memory/mod.rs", "one short function per verb of the trait"),
+    ("crates/store/src/sqlite/mod.rs", "one short function per verb of the trait"),
+    ("tests/tests/cluster.rs", "the field scenarios of several nodes, in one place for both databases"),
+];
 
 /// Functions past the bound: (path, function, reason).
 pub(super) const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];

@@ -323,7 +323,6 @@ impl State {
 mod tests {
     use super::*;
     use crate::testing::{claim, pool_settings};
-    use mainspring_model::Priority;
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_ms(ms)
