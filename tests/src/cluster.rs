@@ -49,7 +49,7 @@ impl Cluster {
         let url = database.fresh_database().expect("a database");
         let dir = tempfile::tempdir().expect("a directory");
         let mut cluster = Cluster { database, url, dir, nodes: Vec::new() };
-        (0..nodes).for_each(|_| cluster.add(options));
+        (0..nodes).for_each(|_| drop(cluster.add(options)));
         cluster
     }
 

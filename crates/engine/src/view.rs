@@ -186,13 +186,13 @@ pub(crate) async fn health(core: &Core) -> Health {
     if panics > 0 {
         problems.push(format!("loops of the engine panicked {panics} times: see the log, and restart this node"));
     }
-    let node = node(core);
+    let (node, stopping) = (node(core), core.is_stopping());
     match node.state {
         NodeState::Active => {}
+        NodeState::Draining if stopping => {}
         NodeState::Draining => problems.push("the node is draining".to_owned()),
         NodeState::Gone => problems.push("lease lost: the node joins again when the store answers".to_owned()),
     }
-    let stopping = core.is_stopping();
     if stopping {
         problems.push("the node is stopping".to_owned());
     }
@@ -206,7 +206,10 @@ pub(crate) fn node(core: &Core) -> NodeView {
         name: format!("{}#{}", about.host, me.number),
         number: me.number,
         incarnation: me.incarnation,
-        state: core.node.state(now),
+        state: match core.node.state(now) {
+            NodeState::Active if core.is_stopping() => NodeState::Draining,
+            state => state,
+        },
         labels: about.labels.clone(),
         lease_age: core.node.lease_age(now),
         lease: about.lease,

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainspring_engine::{BlockingHandler, Context, Engine, Handler, Registry};
+use mainspring_engine::{BlockingHandler, Context, Engine, EngineBuilder, Handler, Registry};
 use mainspring_model::time::Clock;
-use mainspring_model::{HandlerName, PoolName, Refused, TaskCode};
+use mainspring_model::{HandlerName, PoolName, Refused, TaskCode, limits};
 use mainspring_store::clock::SystemClock;
 use mainspring_store::{MemoryStore, OpenError, PoolSettings, SqliteStore, Store, WhenFull};
 use serde::de::DeserializeOwned;
@@ -39,11 +39,30 @@ pub struct Builder {
     handlers: Registry,
     tasks: BTreeMap<String, Define>,
     pools: Vec<PoolSettings>,
-    labels: Vec<String>,
-    lease: Option<Duration>,
+    node: Node,
     on_callers_runtime: bool,
     /// The first thing that was wrong; told at the start, so that the builder reads well.
     wrong: Option<Refused>,
+}
+
+/// What this program says of itself to other nodes on its database.
+#[derive(Debug, Default)]
+struct Node {
+    name: Option<String>,
+    labels: Vec<String>,
+    lease: Option<Duration>,
+}
+
+impl Node {
+    fn set(self, mut engine: EngineBuilder) -> EngineBuilder {
+        if let Some(name) = self.name {
+            engine = engine.node_name(name, env!("CARGO_PKG_VERSION").to_owned());
+        }
+        if let Some(lease) = self.lease {
+            engine = engine.lease(lease);
+        }
+        engine.labels(self.labels)
+    }
 }
 
 #[derive(Debug)]
@@ -73,8 +92,7 @@ impl Builder {
             handlers: Registry::default(),
             tasks: BTreeMap::new(),
             pools: Vec::new(),
-            labels: Vec::new(),
-            lease: None,
+            node: Node::default(),
             on_callers_runtime: false,
             wrong: None,
         }
@@ -134,31 +152,52 @@ impl Builder {
     #[must_use]
     pub fn pool(mut self, name: &str, concurrency: u32) -> Builder {
         match PoolName::new(name) {
-            Ok(name) => self.pools.push(PoolSettings {
-                name,
-                concurrency,
-                queue_capacity: mainspring_model::limits::POOL_QUEUE_DEFAULT,
-                paused: false,
-                when_full: WhenFull::Spill,
-                rate_limit: None,
-                cluster_concurrency: None,
-            }),
+            Ok(name) => match self.pools.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.concurrency = concurrency,
+                None => self.pools.push(settings(name, concurrency)),
+            },
             Err(refused) => self.wrong = self.wrong.or(Some(refused)),
         }
+        self
+    }
+
+    /// How many jobs of a pool run at one time on all nodes together; its slots are those of each node. As with the slots, a
+    /// limit that is in the store wins. A pool that was not named before has the default number of slots.
+    #[must_use]
+    pub fn cluster_concurrency(mut self, pool: &str, jobs: u32) -> Builder {
+        match PoolName::new(pool).and_then(|name| Ok((name, check_cluster(jobs)?))) {
+            Ok((name, jobs)) => match self.pools.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.cluster_concurrency = Some(jobs),
+                None => {
+                    let slots = limits::POOL_CONCURRENCY_DEFAULT;
+                    self.pools.push(PoolSettings { cluster_concurrency: Some(jobs), ..settings(name, slots) });
+                }
+            },
+            Err(refused) => self.wrong = self.wrong.or(Some(refused)),
+        }
+        self
+    }
+
+    // ---- as one of several nodes ----
+
+    /// How this program is called in lists of nodes, before its number. Default `localhost`.
+    #[must_use]
+    pub fn node_name(mut self, name: &str) -> Builder {
+        self.node.name = Some(name.to_owned());
         self
     }
 
     /// What this node is or has; tasks with `node_labels` ask for it.
     #[must_use]
     pub fn label(mut self, label: &str) -> Builder {
-        self.labels.push(label.to_owned());
+        self.node.labels.push(label.to_owned());
         self
     }
 
     /// How long other nodes believe that this one lives when it does not say so: 15 s.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Builder {
-        self.lease = Some(lease);
+        self.node.lease = Some(lease);
         self
     }
 
@@ -186,10 +225,7 @@ impl Builder {
             Place::Memory => Arc::new(MemoryStore::new(self.clock.clone())),
             Place::Store(store) => store,
         };
-        let mut engine = Engine::builder(store).handlers(self.handlers).labels(self.labels);
-        if let Some(lease) = self.lease {
-            engine = engine.lease(lease);
-        }
+        let mut engine = self.node.set(Engine::builder(store).handlers(self.handlers));
         for pool in self.pools {
             engine = engine.pool(pool);
         }
@@ -205,4 +241,26 @@ impl Builder {
         }
         Ok(Mainspring::of(engine.start().await?))
     }
+}
+
+fn settings(name: PoolName, concurrency: u32) -> PoolSettings {
+    PoolSettings {
+        name,
+        concurrency,
+        queue_capacity: limits::POOL_QUEUE_DEFAULT,
+        paused: false,
+        when_full: WhenFull::Spill,
+        rate_limit: None,
+        cluster_concurrency: None,
+    }
+}
+
+/// None at all is not a limit but a pause, and that is another setting.
+fn check_cluster(jobs: u32) -> Result<u32, Refused> {
+    let max = limits::CLUSTER_CONCURRENCY_MAX;
+    if (1..=max).contains(&jobs) {
+        return Ok(jobs);
+    }
+    let detail = format!("cluster_concurrency is {jobs}, allowed are 1 to {max}");
+    Err(Refused::field("cluster_concurrency", "OUT_OF_RANGE", detail))
 }

@@ -197,6 +197,23 @@ impl Define {
         self
     }
 
+    // ---- on which nodes ----
+
+    /// Only nodes that carry this label (`Builder::label`) run its jobs. Of several, they carry all.
+    #[must_use]
+    pub fn node_label(mut self, label: &str) -> Define {
+        self.definition.node_labels.push(label.to_owned());
+        self
+    }
+
+    /// Each job runs once on every node that can run it, and ends when all of them have. Each part knows which it is
+    /// (`Context::shard`).
+    #[must_use]
+    pub fn broadcast(mut self) -> Define {
+        self.definition.broadcast = true;
+        self
+    }
+
     // ---- limits ----
 
     /// Bodies at one time, in all nodes together; with a concurrency key: of one key.

@@ -56,8 +56,8 @@ pub use mainspring_model::operations::JobOperation;
 pub use mainspring_model::schedule::{Every, Rhythm};
 pub use mainspring_model::task::{FailStrategy, Misfire, OnLost, Overlap, TaskDefinition, TaskKind, TaskSwitch};
 pub use mainspring_model::{
-    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, NodeState, Priority, RateLimit, Refused, Span,
-    Task, TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
+    AttemptId, BizId, Calendar, CalendarName, Job, JobId, JobStatus, NodeState, Priority, RateLimit, Refused, Shard,
+    Span, Task, TaskCode, Timestamp, Trigger, Unique, Verdict, Wait,
 };
 pub use mainspring_store::{
     ApplicationTransaction, JobEnd, JobFilter, PoolSettings, SubmitInError, SubmittedIn, WhenFull, clock, sqlx,

@@ -53,6 +53,38 @@ async fn a_declaration_says_all_that_a_task_can_be() {
 }
 
 #[tokio::test]
+async fn a_declaration_says_on_which_nodes_it_runs() {
+    let gpu = declared(|task| task.node_label("gpu").node_label("eu").broadcast()).await.expect("good");
+    assert_eq!((gpu.node_labels, gpu.broadcast), (vec!["gpu".to_owned(), "eu".to_owned()], true));
+}
+
+#[tokio::test]
+async fn a_program_says_what_it_is_to_other_nodes() {
+    let jobs = Mainspring::in_memory()
+        .node_name("here")
+        .label("gpu")
+        .lease(Duration::from_secs(30))
+        .cluster_concurrency("mail", 7)
+        .pool("mail", 3)
+        .start()
+        .await
+        .expect("starts");
+    let nodes = jobs.engine().store().nodes().await.expect("read");
+    assert_eq!((nodes[0].host.as_str(), &nodes[0].labels), ("here", &vec!["gpu".to_owned()]));
+    let pools = jobs.engine().store().pools().await.expect("read");
+    let mail = pools.iter().find(|pool| pool.name.as_str() == "mail").expect("kept, because all nodes go by it");
+    assert_eq!((mail.concurrency, mail.cluster_concurrency), (3, Some(7)));
+    jobs.stop(Duration::ZERO).await;
+    let check = async |builder: mainspring::Builder, expect: &str| {
+        let told = builder.start().await.expect_err("must be refused").to_string();
+        assert!(told.contains(expect), "{told}");
+    };
+    check(Mainspring::in_memory().label("a b"), "label `a b` holds").await;
+    check(Mainspring::in_memory().lease(Duration::from_secs(1)), "the lease is 1s").await;
+    check(Mainspring::in_memory().cluster_concurrency("mail", 0), "cluster_concurrency is 0").await;
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_declaration_is_told_at_the_start() {
     let check = async |policy: fn(Define) -> Define, expect: &str| {
         let told = declared(policy).await.expect_err("must be refused").to_string();
@@ -64,6 +96,8 @@ async fn what_is_wrong_with_a_declaration_is_told_at_the_start() {
     check(|task| task.every(Duration::from_millis(5)), "every is 5ms").await;
     check(|task| task.cron("@daily").every(Duration::from_secs(5)), "exclude each other").await;
     check(|task| task.rate_limit("often"), "not a rate").await;
+    check(|task| task.node_label("a,b"), "label `a,b` holds").await;
+    check(|task| task.broadcast().max_running(2), "maxRunning cannot be used with broadcast").await;
     check(|task| task.pool("a b"), "pool holds").await;
     check(|task| task.cron("@daily").calendar("none"), "there is no calendar `none`").await;
 }

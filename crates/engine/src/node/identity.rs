@@ -238,3 +238,68 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mainspring_model::{Incarnation, NodeState, Priority};
+    use mainspring_store::{Joined, News, TakenOver};
+
+    use super::*;
+    use crate::testing::claim;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn joined(node_number: u16) -> Joined {
+        Joined { node_number, newest_job: None, taken_over: TakenOver::default() }
+    }
+
+    fn node(is_shared: bool) -> Node {
+        let about = About {
+            host: "host".to_owned(),
+            version: "1".to_owned(),
+            labels: Vec::new(),
+            handlers: Vec::new(),
+            lease: seconds(15),
+            is_shared,
+        };
+        Node::new(about, Incarnation(1), &joined(1), News::default(), seconds(100))
+    }
+
+    #[test]
+    fn nothing_begins_after_a_pause_that_was_longer_than_the_lease() {
+        let (claim, node) = (claim(1, 0, Priority::Normal), node(true));
+        assert!(node.may_begin(&claim, seconds(111)));
+        assert!(!node.may_begin(&claim, seconds(112)), "nobody but the clock has said so");
+        assert!(node.require_lease(seconds(112)).is_err());
+        assert_eq!(node.state(seconds(112)), NodeState::Gone);
+    }
+
+    #[test]
+    fn claims_of_an_earlier_incarnation_are_not_begun() {
+        let (old, node) = (claim(1, 0, Priority::Normal), node(true));
+        assert!(node.fence());
+        assert!(!node.may_begin(&old, seconds(101)));
+        node.become_new(Incarnation(2), &joined(3), seconds(120));
+        assert!(!node.may_begin(&old, seconds(121)));
+        assert!(node.may_begin(&Claim { owner: Incarnation(2), ..old }, seconds(121)));
+        // A renewal of the old one that is answered late says nothing of the new one.
+        node.confirmed(Me { incarnation: Incarnation(1), number: 1 }, seconds(140));
+        assert_eq!(node.lease_age(seconds(140)), seconds(20));
+    }
+
+    #[test]
+    fn nobody_takes_the_lease_from_a_node_that_is_alone() {
+        assert!(node(false).may_begin(&claim(1, 0, Priority::Normal), seconds(9_999)));
+    }
+
+    #[test]
+    fn lost_history_voids_the_lease() {
+        let node = node(true);
+        node.heard(News { definitions: 4, history: 0 });
+        assert!(node.holds_lease(seconds(101)));
+        node.heard(News { definitions: 4, history: 1 });
+        assert!(!node.holds_lease(seconds(101)));
+    }
+}

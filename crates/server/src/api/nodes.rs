@@ -69,7 +69,12 @@ async fn drain(engine: &Engine, id: Incarnation, by: String) -> Result<NodeRow, 
         Some(_) => return Err(allowed.refuse(&what(&known), NodeOperation::Drain).into()),
         None => {}
     }
-    let is_drained = engine.store().drain_node(id, by, engine.clock().now()).await?;
+    let is_drained = if engine.node().incarnation == id {
+        engine.drain(&by).await?; // it need not wait until it hears of it
+        true
+    } else {
+        engine.store().drain_node(id, by, engine.clock().now()).await?
+    };
     let node = find(engine, id).await?;
     // It went away in between.
     if is_drained { Ok(node) } else { Err(on_node(node.state).refuse(&what(&node), NodeOperation::Drain).into()) }

@@ -16,7 +16,7 @@ const STATEMENTS_KEPT: usize = 512;
 /// A lock that is not had by then is a jam: better to begin anew than to wait in it.
 const LOCK_MAX: Duration = Duration::from_secs(5);
 /// The client gives up a little after the server.
-const MARGIN: Duration = Duration::from_secs(2);
+const MARGIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Connector {

@@ -1,15 +1,20 @@
 //! Connections to PostgreSQL: where to, with which settings, and what is checked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::Clock;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, PgConnection};
 
-use super::settings;
+use super::{listen, settings};
 use crate::OpenError;
+use crate::server::address::Pooler;
+use crate::server::connections::Connections;
 use crate::server::fault::{Fault, Outcome};
 use crate::server::kind::is_this_machine;
 use crate::server::session::{Conn, Session};
+use crate::server::wakes::Hints;
 
 /// Older ones lack what the statements need, and are no longer kept by their makers.
 const VERSION_MIN: i64 = 140_000;
@@ -18,21 +23,22 @@ const STATEMENTS_KEPT: usize = 512;
 /// A lock that is not had by then is a jam: better to begin anew than to wait in it.
 const LOCK_MAX: Duration = Duration::from_secs(5);
 /// The client gives up a little after the server.
-const MARGIN: Duration = Duration::from_secs(2);
+const MARGIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Connector {
     options: PgConnectOptions,
+    pooler: Pooler,
 }
 
 impl Connector {
-    pub(crate) fn parse(url: &str) -> Result<Connector, OpenError> {
+    pub(crate) fn parse(url: &str, pooler: Pooler) -> Result<Connector, OpenError> {
         let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| OpenError::UnknownScheme {
             url: crate::without_secrets(url),
             hint: format!("{error}; it looks like postgres://user:password@host:5432/database"),
         })?;
         let options = options.application_name("mainspring").statement_cache_capacity(STATEMENTS_KEPT);
-        Ok(Connector { options: options.disable_statement_logging() })
+        Ok(Connector { options: options.disable_statement_logging(), pooler })
     }
 
     pub(crate) fn place(&self) -> String {
@@ -52,22 +58,44 @@ impl Connector {
 
     pub(crate) async fn connect(&self, statement_max: Duration) -> Outcome<Session> {
         let conn: PgConnection = self.options.connect().await?;
-        let mut session = Session::new(Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
+        let (conn, patience) = (Conn::Postgres(Box::new(conn)), statement_max + MARGIN);
         let (statement_max_ms, lock_max_ms) = (statement_max.as_millis(), LOCK_MAX.min(statement_max / 2).as_millis());
-        // Every statement of a hot verb has its index and finds few rows by it. Statistics of tables whose rows come and go
-        // by the thousand lie: a queue that was empty when they were made is scanned when it is full, dead rows and all.
-        session
-            .command(&format!(
-                "SET statement_timeout = {statement_max_ms};
-                 SET lock_timeout = {lock_max_ms};
-                 SET idle_in_transaction_session_timeout = {statement_max_ms};
-                 SET TimeZone = 'UTC';
-                 SET client_min_messages = warning;
-                 SET jit = off;
-                 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
-            ))
-            .await?;
+        let settings = [
+            format!("statement_timeout = {statement_max_ms}"),
+            format!("lock_timeout = {lock_max_ms}"),
+            format!("idle_in_transaction_session_timeout = {statement_max_ms}"),
+            "TimeZone = 'UTC'".to_owned(),
+            "client_min_messages = warning".to_owned(),
+            "jit = off".to_owned(),
+            // Plans are kept, and tables that were small when they were made grow within minutes. All statements have an
+            // index to go by: whatever the numbers say, none is to read a whole table or to hash it.
+            "enable_seqscan = off".to_owned(),
+            "enable_hashjoin = off".to_owned(),
+            "enable_mergejoin = off".to_owned(),
+        ];
+        let all = |word: &str| settings.iter().map(|one| format!("{word} {one}")).collect::<Vec<_>>().join("; ");
+        if self.pooler == Pooler::Transaction {
+            return Ok(Session::pooled(conn, patience, all("SET LOCAL")));
+        }
+        let mut session = Session::new(conn, patience);
+        session.command(&all("SET")).await?;
         Ok(session)
+    }
+
+    /// `None`: hints do not get through, and everybody looks by himself.
+    pub(crate) async fn hints(&self, sender: Connections, clock: Arc<dyn Clock>) -> Option<Hints> {
+        if self.pooler == Pooler::Transaction {
+            return None;
+        }
+        let hints = listen::open(&self.options, sender, clock).await;
+        if hints.is_none() {
+            let place = self.place();
+            tracing::warn!(
+                place,
+                "nothing that is sent by NOTIFY is heard: a pooler? name it with ?pooler=transaction"
+            );
+        }
+        hints
     }
 }
 
@@ -105,14 +133,18 @@ fn weak(names: &[&str], values: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn parse(url: &str) -> Result<Connector, OpenError> {
+        Connector::parse(url, Pooler::None)
+    }
+
     #[test]
     fn a_place_shows_no_secret() {
-        let connector = Connector::parse("postgres://me:hunter2@db.example:6543/jobs?sslmode=require").expect("parses");
+        let connector = parse("postgres://me:hunter2@db.example:6543/jobs?sslmode=require").expect("parses");
         assert_eq!(connector.place(), "postgres://db.example:6543/jobs");
         assert!(!connector.is_open_to_others());
-        let is_open = |url| Connector::parse(url).expect("parses").is_open_to_others();
+        let is_open = |url| parse(url).expect("parses").is_open_to_others();
         assert!(is_open("postgres://me@db.example/jobs") && !is_open("postgres://me@127.0.0.1/jobs"));
-        let error = Connector::parse("postgres://me:hunter2@db:x/jobs").expect_err("no port").to_string();
+        let error = parse("postgres://me:hunter2@db:x/jobs").expect_err("no port").to_string();
         assert!(!error.contains("hunter2"), "{error}");
     }
 

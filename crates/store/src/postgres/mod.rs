@@ -2,6 +2,7 @@
 
 mod codes;
 mod connect;
+mod listen;
 
 use sqlx::Executor as _;
 use sqlx::postgres::PgArguments;
@@ -15,6 +16,7 @@ use crate::server::kind::BeginWords;
 use crate::server::migrate::Migration;
 use crate::server::params::{Column, Param};
 use crate::server::row::Row;
+use crate::server::session::Kept;
 use crate::server::statement::Statement;
 
 pub(crate) const BEGIN: BeginWords = BeginWords {
@@ -35,14 +37,18 @@ pub(crate) async fn ask(
     conn: &mut PgConnection,
     statement: &'static Statement,
     params: &[Param<'_>],
+    kept: Kept,
 ) -> Outcome<(Vec<Row>, u64, u64)> {
     let mut arguments = PgArguments::default();
     for param in params {
         bind(&mut arguments, param)?;
     }
-    let query = sqlx::query_with(statement.postgres, arguments);
     let (mut rows, mut affected) = (Vec::new(), 0);
-    let mut answers = conn.fetch_many(query);
+    let mut answers = match kept {
+        // One message each: nothing can come in between.
+        Kept::No if params.is_empty() => conn.fetch_many(sqlx::raw_sql(statement.postgres)),
+        _ => conn.fetch_many(sqlx::query_with(statement.postgres, arguments).persistent(kept == Kept::Yes)),
+    };
     while let Some(answer) = futures_util::TryStreamExt::try_next(&mut answers).await? {
         match answer {
             sqlx::Either::Left(done) => affected += done.rows_affected(),
@@ -81,7 +87,7 @@ fn without_nul(text: &str) -> std::borrow::Cow<'_, str> {
 async fn settings(conn: &mut PgConnection, names: &[&str]) -> Outcome<Vec<String>> {
     let mut values = Vec::with_capacity(names.len());
     for name in names {
-        let row = conn.fetch_one(sqlx::query("SELECT current_setting($1)").bind(*name)).await?;
+        let row = conn.fetch_one(sqlx::raw_sql(AssertSqlSafe(format!("SHOW {name}")))).await?;
         values.push(row.try_get(0)?);
     }
     Ok(values)

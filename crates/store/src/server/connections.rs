@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mainspring_model::Clock;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::driver::Driver;
 use super::fault::{Class, Fault, Outcome};
+use super::history::History;
 use super::kind::Server;
 use super::session::Session;
 use crate::Trouble;
@@ -17,7 +20,7 @@ use crate::Trouble;
 /// How long a verb waits for a connection.
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a new connection may take, with its TLS and its password.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT: Duration = Duration::from_secs(3);
 /// One that rested longer is asked first whether it still lives: firewalls forget quiet connections without a word.
 const TRUSTED_IDLE: Duration = Duration::from_secs(20);
 /// An old one is replaced: servers keep memory per connection, and after a change of the server behind a name the nodes
@@ -32,16 +35,26 @@ pub(super) struct Purpose {
     pub(super) statement_max: Duration,
 }
 
-/// Everything but heartbeats.
-pub(super) const WORK: Purpose = Purpose { connections_max: 10, statement_max: Duration::from_secs(30) };
+/// Everything else. A server that is silent must not hold a caller longer than the caller will wait; what a healthy one is
+/// asked takes milliseconds.
+pub(super) const WORK: Purpose = Purpose { connections_max: 10, statement_max: Duration::from_secs(3) };
+/// What looks at every row, nightly or by hand.
+pub(super) const SCAN: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(600) };
 /// The heartbeat: late is as good as never.
 pub(super) const BEAT: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
 
+/// Hints to other nodes, which wait for no verb.
+#[cfg(feature = "postgres")]
+pub(super) const HINTS: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
+
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     server: Arc<Server>,
     purpose: Purpose,
     clock: Arc<dyn Clock>,
+    history: Arc<History>,
+    /// Whose sockets they are.
+    runtime: Handle,
     permits: Semaphore,
     /// The one that rested shortest is taken first.
     idle: Mutex<Vec<Idle>>,
@@ -56,8 +69,8 @@ struct Idle {
 
 /// A connection in use. Dropped without `give_back` it is closed, and the server undoes what it was doing.
 #[derive(Debug)]
-pub(super) struct Lent<'c> {
-    pub(super) session: Session,
+pub(crate) struct Lent<'c> {
+    pub(crate) session: Session,
     pub(super) fresh: bool,
     born: Duration,
     of: &'c Connections,
@@ -65,12 +78,17 @@ pub(super) struct Lent<'c> {
 }
 
 impl Connections {
-    pub(super) fn new(server: Arc<Server>, purpose: Purpose, clock: Arc<dyn Clock>) -> Connections {
+    pub(super) fn new(
+        server: Arc<Server>,
+        purpose: Purpose,
+        clock: Arc<dyn Clock>,
+        history: Arc<History>,
+    ) -> Connections {
         let permits = Semaphore::new(purpose.connections_max);
-        Connections { server, purpose, clock, permits, idle: Mutex::default() }
+        Connections { server, purpose, clock, history, runtime: Handle::current(), permits, idle: Mutex::default() }
     }
 
-    pub(super) async fn take(&self) -> Outcome<Lent<'_>> {
+    pub(crate) async fn take(&self) -> Outcome<Lent<'_>> {
         let waited = tokio::time::timeout(WAIT, self.permits.acquire()).await;
         let permit = match waited {
             Ok(permit) => permit.map_err(|_| busy("the store is closed".to_owned()))?,
@@ -90,8 +108,14 @@ impl Connections {
     }
 
     async fn connect(&self) -> Outcome<Session> {
-        let connected = tokio::time::timeout(CONNECT, self.server.connect(self.purpose.statement_max)).await;
-        connected.unwrap_or_else(|_| Err(Fault::broken(format!("no connection within {CONNECT:?}"))))
+        let (server, statement_max) = (Arc::clone(&self.server), self.purpose.statement_max);
+        let connecting = Driver::carry_out(&self.runtime, async move { server.connect(statement_max).await });
+        let ended = || Err(Fault::broken("the thread of the store ended".to_owned()));
+        let late = |_| Err(Fault::broken(format!("no connection within {CONNECT:?}")));
+        let connected = tokio::time::timeout(CONNECT, connecting).await;
+        let mut session = connected.map_or_else(late, |connected| connected.unwrap_or_else(ended))?;
+        self.history.check(&mut session).await?;
+        Ok(session)
     }
 
     /// One connection broke: the server was restarted or is another one, so the resting ones are likely broken too.
@@ -114,7 +138,7 @@ impl Connections {
 
 impl Lent<'_> {
     /// It is outside of a transaction, and every answer was read.
-    pub(super) fn give_back(self) {
+    pub(crate) fn give_back(self) {
         let since = self.of.clock.monotonic();
         self.of.idle().push(Idle { session: self.session, born: self.born, since });
     }

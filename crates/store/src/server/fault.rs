@@ -64,7 +64,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         match self {
             Fault::Sql { reason, .. } | Fault::Row(reason) => reason.clone(),
         }

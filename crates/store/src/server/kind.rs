@@ -1,9 +1,17 @@
 //! Which server it is and how a connection to it is made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::Clock;
+
+use super::address::Address;
+#[cfg(feature = "postgres")]
+use super::connections::{Connections, HINTS};
 use super::fault::Outcome;
+use super::history::History;
 use super::session::Session;
+use super::wakes::Hints;
 use crate::{Durability, OpenError};
 
 /// A closed set: the two kinds of servers.
@@ -24,11 +32,12 @@ pub(crate) struct BeginWords {
 }
 
 impl Server {
-    /// `url` with its scheme.
-    pub(super) fn parse(url: &str) -> Result<Server, OpenError> {
+    /// `address.url` with its scheme.
+    pub(super) fn parse(address: &Address) -> Result<Server, OpenError> {
+        let url = address.url.as_str();
         #[cfg(feature = "postgres")]
         if url.starts_with("postgres") {
-            return Ok(Server::Postgres(crate::postgres::Connector::parse(url)?));
+            return Ok(Server::Postgres(crate::postgres::Connector::parse(url, address.pooler)?));
         }
         #[cfg(feature = "mysql")]
         if let Some((_, rest)) = url.split_once("://") {
@@ -73,6 +82,19 @@ impl Server {
             Server::Postgres(connector) => connector.connect(statement_max).await,
             #[cfg(feature = "mysql")]
             Server::MySql(connector) => connector.connect(statement_max).await,
+        }
+    }
+
+    /// Hints from other nodes, where the server carries any.
+    pub(super) async fn hints(self: &Arc<Self>, clock: &Arc<dyn Clock>, history: &Arc<History>) -> Option<Hints> {
+        match &**self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres(connector) => {
+                let sender = Connections::new(Arc::clone(self), HINTS, Arc::clone(clock), Arc::clone(history));
+                connector.hints(sender, Arc::clone(clock)).await
+            }
+            #[cfg(feature = "mysql")]
+            Server::MySql(_) => None,
         }
     }
 

@@ -17,11 +17,11 @@ use mainspring_model::{JobId, Task, TaskCode, Timestamp};
 use super::fault::{Fault, Outcome};
 use super::params::{Batch, Column, params};
 use super::rates::Ring;
-use super::row::{Columns, Row, count};
+use super::row::{Columns, count};
 use super::session::Session;
 use super::statement::Statement;
 use super::{decode, sql, tasks};
-use crate::rules::{HeldOfLane, Window, is_full, lane_from};
+use crate::rules::{HeldOfLane, Window, is_full};
 
 /// How the tasks of a batch are held until the end of the transaction. They are locked in the order of their codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,20 +116,6 @@ impl Tasks {
 /// The key as the queue has it.
 pub(super) fn key_of(lane: &Lane) -> &str {
     lane.key.as_deref().unwrap_or("")
-}
-
-/// A row of `task_code, lane, concurrency_key`.
-pub(super) fn decode_of_task(row: &Row) -> Outcome<Option<(TaskCode, Lane)>> {
-    let mut c = Columns::of(row);
-    let (code, place, key) = (c.text()?, c.opt_int()?.unwrap_or(0), c.opt_text()?);
-    Ok(lane_from(place, key).map(|lane| (TaskCode::stored(code), lane)))
-}
-
-pub(super) async fn of_job(session: &mut Session, id: JobId) -> Outcome<Option<(TaskCode, Lane)>> {
-    match session.one(&sql::QUEUE_LANE, &params![id]).await? {
-        Some(row) => decode_of_task(&row),
-        None => Ok(None),
-    }
 }
 
 /// A job of the lane has ended or is nobody's any more: the first one that waits goes on. One of those that run one after

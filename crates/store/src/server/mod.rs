@@ -7,14 +7,17 @@
 //! from its beginning, and writes with guarded statements: between what it read without a lock and what it writes another
 //! node may have been.
 
+pub(crate) mod address;
 mod attempts;
 mod audit;
 mod calendars;
 mod claim;
-mod connections;
+pub(crate) mod connections;
 mod decode;
+mod driver;
 mod ends;
 pub(crate) mod fault;
+mod history;
 mod jobs;
 pub(crate) mod kind;
 mod lanes;
@@ -22,6 +25,7 @@ mod limits;
 pub(crate) mod migrate;
 mod nodes;
 mod numbers;
+mod open;
 mod operate;
 mod orphans;
 mod outcome;
@@ -35,7 +39,7 @@ pub(crate) mod row;
 mod schedule;
 pub(crate) mod session;
 mod settle;
-mod sql;
+pub(crate) mod sql;
 mod start;
 pub(crate) mod statement;
 mod submit;
@@ -44,12 +48,12 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod transact;
+pub(crate) mod wakes;
 
 pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use mainspring_model::task::TaskSwitch;
@@ -60,25 +64,23 @@ use mainspring_model::{
 use tokio::sync::broadcast;
 
 use audit::By;
-use connections::{BEAT, Connections, WORK};
-use fault::Outcome;
-use kind::Server;
+use connections::Connections;
+use driver::Driver;
+use history::{History, Seen};
+use open::sample;
 use params::params;
-use session::Session;
 use tasks::Lock;
 use transact::run;
+use wakes::Hints;
 
-use crate::clock::{ClockSample, DatabaseClock};
+use crate::clock::DatabaseClock;
 use crate::rules::NodeEnd;
 use crate::{
     Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
-    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, OpenError, Operate,
-    Operated, OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement,
-    Started, Store, StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
+    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated,
+    OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store,
+    StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
 };
-
-/// How long the statements of a migration may take: an index over a long history.
-const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug)]
 pub struct ServerStore {
@@ -90,49 +92,17 @@ pub struct ServerStore {
     clock: Arc<DatabaseClock>,
     work: Connections,
     beat: Connections,
+    /// For statements that look at everything.
+    scan: Connections,
+    /// Set once the store is open.
+    _driver: Option<Driver>,
+    history: Arc<History>,
+    /// Nobody hears of others where there is no way for it.
+    hints: Option<Hints>,
     /// Transactions that met another one and were done again.
     repeated: AtomicU64,
     /// Counts the claims: see `rules::split`.
     turn: AtomicU64,
-}
-
-impl ServerStore {
-    /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own.
-    pub async fn open(url: &str, clock: Arc<dyn Clock>) -> std::result::Result<ServerStore, OpenError> {
-        let server = Arc::new(Server::parse(url)?);
-        let place = server.place();
-        let unusable = |fault: fault::Fault| fault.unusable(&place);
-        let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
-        server.check(&mut session).await?;
-        migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
-        if server.is_open_to_others() {
-            let hint = "PostgreSQL: sslmode=verify-full, MySQL: ssl-mode=VERIFY_IDENTITY";
-            tracing::warn!(place, hint, "others may read what goes to the database: let its URL ask for TLS");
-        }
-        let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
-        for setting in &weak {
-            tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
-        }
-        let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
-        Ok(ServerStore {
-            kind: server.kind(),
-            durability,
-            weak,
-            work: Connections::new(Arc::clone(&server), WORK, Arc::clone(&clock)),
-            beat: Connections::new(Arc::clone(&server), BEAT, Arc::clone(&clock)),
-            clock: DatabaseClock::new(clock, sample),
-            place,
-            repeated: AtomicU64::new(0),
-            turn: AtomicU64::new(0),
-        })
-    }
-}
-
-/// Asks the server for its time.
-async fn sample(session: &mut Session, node: &dyn Clock) -> Outcome<ClockSample> {
-    let sent = node.monotonic();
-    let database = session.number(&sql::NOW, &[]).await?.unwrap_or(0);
-    Ok(ClockSample { sent, answered: node.monotonic(), database: Timestamp::from_ms(database) })
 }
 
 #[async_trait]
@@ -168,6 +138,7 @@ impl Store for ServerStore {
             tracing::warn!(%error, "what dead nodes held is taken over in a moment");
             TakenOver::default()
         });
+        self.ring_taken_over(&taken_over);
         Ok(Joined { node_number, newest_job, taken_over })
     }
 
@@ -176,12 +147,15 @@ impl Store for ServerStore {
         let heard =
             run!(self, Beat, Single, "heartbeat", session => nodes::heartbeat(session, incarnation, lease_ms, node))?;
         self.clock.learn(heard.sample);
+        self.history.saw(Seen { history: heard.beat.news.history, beats: heard.beats });
         Ok(heard.beat)
     }
 
     async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
         let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
-        Ok(TakenOver { nodes, ..self.take_over_from_gone(now).await? })
+        let taken_over = TakenOver { nodes, ..self.take_over_from_gone(now).await? };
+        self.ring_taken_over(&taken_over);
+        Ok(taken_over)
     }
 
     async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {
@@ -194,11 +168,12 @@ impl Store for ServerStore {
     }
 
     fn wakes(&self) -> Option<broadcast::Receiver<Wake>> {
-        None
+        self.hints.as_ref().map(Hints::subscribe)
     }
 
     async fn leave(&self, incarnation: Incarnation, now: Timestamp) -> Result<()> {
         self.empty(incarnation, NodeEnd::Leave, now, &mut TakenOver::default()).await?;
+        self.ring(Wake::Jobs);
         run!(self, Single, "leave", session => session.run(&sql::NODE_GONE, &params![incarnation])).map(drop)
     }
 
@@ -208,10 +183,12 @@ impl Store for ServerStore {
 
     async fn submit(&self, owner: Incarnation, jobs: Vec<NewJob>) -> Result<Vec<Submitted>> {
         run!(self, Write, "submit", session => submit::submit(session, owner, &jobs))
+            .inspect(|answers| self.ring_submitted(answers))
     }
 
     async fn fire(&self, owner: Incarnation, fires: Vec<Fire>, now: Timestamp) -> Result<Vec<Fired>> {
         run!(self, Write, "fire", session => schedule::fire(session, owner, &fires, now))
+            .inspect(|answers| self.ring_fired(answers))
     }
 
     async fn replan(&self, replans: Vec<Replan>, _now: Timestamp) -> Result<Vec<bool>> {
@@ -227,25 +204,25 @@ impl Store for ServerStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let peek = run!(self, Look, "claim", session => peek::Peek::of(session, &request))?;
         if let Some(nothing) = peek.nothing(&request) {
             return Ok(nothing);
         }
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         run!(self, Write, "claim", session => claim::claim(session, &request, &peek, turn))
     }
 
     async fn give_back(&self, held: Vec<Held>, how: GiveBack, _now: Timestamp) -> Result<()> {
         run!(self, Write, "give_back", session => release::give_back(session, &held, how))
+            .inspect(|()| self.ring(Wake::Jobs))
     }
 
-    /// Asked of the writer, behind whatever is still on its way: a reader could answer with the state before it.
     async fn held(&self, owner: Incarnation) -> Result<Vec<Held>> {
         run!(self, Look, "held", session => nodes::held(session, owner))
     }
 
     async fn unpark(&self, tasks: Vec<TaskCode>) -> Result<u64> {
-        run!(self, Write, "unpark", session => release::unpark(session, &tasks))
+        run!(self, Write, "unpark", session => release::unpark(session, &tasks)).inspect(|_| self.ring(Wake::Jobs))
     }
 
     async fn mark_started(&self, started: Vec<Started>) -> Result<Vec<bool>> {
@@ -258,6 +235,7 @@ impl Store for ServerStore {
 
     async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> Result<Vec<Settled>> {
         run!(self, Write, "settle", session => settle::settle(session, &settlements, now))
+            .inspect(|answers| self.ring_settled(answers))
     }
 
     async fn tasks(&self) -> Result<Vec<Task>> {
@@ -279,6 +257,7 @@ impl Store for ServerStore {
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
         run!(self, Write, "create_task", session => tasks::create(session, &code, &definition, switch, next_fire, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn declare_task(
@@ -290,6 +269,7 @@ impl Store for ServerStore {
     ) -> Result<TaskChange> {
         let by = By { who: "declared".to_owned(), now };
         run!(self, Write, "declare_task", session => tasks::declare(session, &code, &definition, next_fire, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn update_task(
@@ -303,6 +283,7 @@ impl Store for ServerStore {
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
         run!(self, Write, "update_task", session => tasks::update(session, &code, version, &definition, next_fire, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn switch_task(
@@ -315,6 +296,7 @@ impl Store for ServerStore {
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
         run!(self, Write, "switch_task", session => tasks::switch(session, &code, to, next_fire, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn delete_task(
@@ -326,6 +308,7 @@ impl Store for ServerStore {
     ) -> Result<TaskChange> {
         let by = By { who: by, now };
         run!(self, Write, "delete_task", session => tasks::delete(session, &code, version, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn calendars(&self) -> Result<Vec<Calendar>> {
@@ -335,11 +318,13 @@ impl Store for ServerStore {
     async fn put_calendar(&self, calendar: Calendar, by: String, now: Timestamp) -> Result<()> {
         let by = By { who: by, now };
         run!(self, Write, "put_calendar", session => calendars::put(session, &calendar, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn delete_calendar(&self, name: CalendarName, by: String, now: Timestamp) -> Result<CalendarDeletion> {
         let by = By { who: by, now };
         run!(self, Write, "delete_calendar", session => calendars::delete(session, &name, &by))
+            .inspect(|_| self.ring_definitions())
     }
 
     async fn press(&self, press: Press) -> Result<Pressed> {
@@ -356,7 +341,7 @@ impl Store for ServerStore {
 
     async fn put_pool(&self, pool: PoolSettings, by: String, now: Timestamp) -> Result<()> {
         let by = By { who: by, now };
-        run!(self, Write, "put_pool", session => pools::put(session, &pool, &by))
+        run!(self, Write, "put_pool", session => pools::put(session, &pool, &by)).inspect(|_| self.ring_definitions())
     }
 
     async fn job(&self, id: JobId) -> Result<Option<Job>> {
@@ -373,6 +358,7 @@ impl Store for ServerStore {
 
     async fn operate(&self, operate: Operate) -> Result<Operated> {
         run!(self, Write, "operate", session => operate::operate(session, &operate))
+            .inspect(|operated| self.ring_operated(operated))
     }
 
     async fn attempts_of_job(&self, id: JobId, limit: u32, cursor: Option<String>) -> Result<Page<Attempt>> {
@@ -408,6 +394,6 @@ impl Store for ServerStore {
     }
 
     async fn verify(&self) -> Result<Vec<Violation>> {
-        run!(self, Read, "verify", session => numbers::verify(session))
+        run!(self, Scan, Read, "verify", session => numbers::verify(session))
     }
 }

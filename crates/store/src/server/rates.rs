@@ -164,11 +164,6 @@ pub(super) async fn open(session: &mut Session, tasks: &mut Tasks, waited: &Wait
     session.run(&sql::RING_OPEN, &params![scope.as_str(), key.as_str(), then]).await.map(drop)
 }
 
-/// When the next job that waits for a rate may go on, in whatever pool it is.
-pub(super) async fn next_opening(session: &mut Session) -> Outcome<Option<Timestamp>> {
-    Ok(session.number(&sql::RINGS_NEXT, &[]).await?.map(Timestamp::from_ms))
-}
-
 /// Whoever waits for a rate is judged anew.
 pub(super) async fn judge_anew(session: &mut Session) -> Outcome<()> {
     loop {

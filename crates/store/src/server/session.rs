@@ -20,6 +20,9 @@ pub(crate) struct Session {
     /// How long one statement may take before the connection is given up. The server's own time-out is shorter.
     patience: Duration,
     failed: bool,
+    /// Settings that each transaction is told anew: a pooler in between hands out connections by the transaction. Then
+    /// nothing lasts longer, prepared statements neither, and every statement with values is part of a transaction.
+    of_each_transaction: Option<String>,
 }
 
 /// A closed set: the two kinds of servers.
@@ -29,6 +32,20 @@ pub(crate) enum Conn {
     Postgres(Box<sqlx::PgConnection>),
     #[cfg(feature = "mysql")]
     MySql(Box<sqlx::MySqlConnection>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    Write,
+    /// Reads one state of the database.
+    Snapshot,
+}
+
+/// Does the connection keep its prepared statements?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Yes,
+    No,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +78,16 @@ struct Answer {
 
 impl Session {
     pub(crate) fn new(conn: Conn, patience: Duration) -> Session {
-        Session { conn, patience, failed: false }
+        Session { conn, patience, failed: false, of_each_transaction: None }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn pooled(conn: Conn, patience: Duration, settings: String) -> Session {
+        Session { of_each_transaction: Some(settings), ..Session::new(conn, patience) }
+    }
+
+    pub(super) fn is_pooled(&self) -> bool {
+        self.of_each_transaction.is_some()
     }
 
     #[cfg(feature = "postgres")]
@@ -129,7 +155,10 @@ impl Session {
     async fn ask(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Answer> {
         let answered = match &mut self.conn {
             #[cfg(feature = "postgres")]
-            Conn::Postgres(conn) => within(self.patience, crate::postgres::ask(conn, statement, params)).await,
+            Conn::Postgres(conn) => {
+                let kept = if self.of_each_transaction.is_some() { Kept::No } else { Kept::Yes };
+                within(self.patience, crate::postgres::ask(conn, statement, params, kept)).await
+            }
             #[cfg(feature = "mysql")]
             Conn::MySql(conn) => within(self.patience, crate::mysql::ask(conn, statement, params)).await,
         };
@@ -168,7 +197,22 @@ impl Session {
     pub(super) async fn begin_again(&mut self) -> Outcome<()> {
         self.command("ROLLBACK").await?;
         self.failed = false;
-        self.command(self.dialect().begin_words().write).await
+        self.begin(Begin::Write).await
+    }
+
+    pub(super) async fn begin(&mut self, begin: Begin) -> Outcome<()> {
+        let words = self.dialect().begin_words();
+        let words = match begin {
+            Begin::Write => words.write,
+            Begin::Snapshot => words.snapshot,
+        };
+        match &self.of_each_transaction {
+            None => self.command(words).await,
+            Some(settings) => {
+                let text = format!("{words}; {settings}");
+                self.command(&text).await
+            }
+        }
     }
 
     pub(super) async fn ping(&mut self) -> Outcome<()> {

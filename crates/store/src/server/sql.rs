@@ -7,7 +7,7 @@ use super::statement::Statement;
 
 macro_rules! statements {
     ($($kind:ident $name:ident = $file:literal;)+) => {
-        $(pub(super) static $name: Statement = super::statement::$kind!($file);)+
+        $(pub(crate) static $name: Statement = super::statement::$kind!($file);)+
 
         /// For the tests of plans: every statement.
         #[cfg(test)]
@@ -39,11 +39,19 @@ statements! {
     own CLUSTER_BEAT = "cluster_beat";
     common CLUSTER_DEFINED = "cluster_defined";
     common CLUSTER_LOCK = "cluster_lock";
+    common CLUSTER_NAME = "cluster_name";
+    common CLUSTER_NAME_WRITE = "cluster_name_write";
     common DEAD_CLOSE = "dead_close";
     own DEAD_INSERT = "dead_insert";
     own DEAD_INSERT_ALL = "dead_insert_all";
     common DEAD_JOBS = "dead_jobs";
     common DEAD_JOBS_OF_TASK = "dead_jobs_of_task";
+    own HISTORY_ATTEMPTS = "history_attempts";
+    own HISTORY_JOBS = "history_jobs";
+    common HISTORY_LOCK = "history_lock";
+    common HISTORY_QUEUE = "history_queue";
+    common HISTORY_READ = "history_read";
+    common HISTORY_WRITE = "history_write";
     common JOBS_ALL = "jobs_all";
     common JOBS_BY_KEY = "jobs_by_key";
     common JOBS_BY_STATUS = "jobs_by_status";
@@ -108,6 +116,7 @@ statements! {
     own NODE_JOIN = "node_join";
     common NODE_NUMBERS = "node_numbers";
     common NODE_OTHERS_GONE = "node_others_gone";
+    postgres NOTIFY = "notify";
     own NOW = "now";
     own OUTPUT_INSERT = "output_insert";
     common OUTPUT_READ = "output_read";
@@ -135,7 +144,6 @@ statements! {
     own QUEUE_INSERT = "queue_insert";
     own QUEUE_INSERT_LANE = "queue_insert_lane";
     common QUEUE_JUDGE_RATES = "queue_judge_rates";
-    common QUEUE_LANE = "queue_lane";
     common QUEUE_LOCK = "queue_lock";
     common QUEUE_NEXT_POOL = "queue_next_pool";
     common QUEUE_OLDEST_DUE = "queue_oldest_due";
@@ -152,7 +160,6 @@ statements! {
     common REQUEST_READ = "request_read";
     common RINGS_DELETE = "rings_delete";
     common RINGS_DELETE_STARTS = "rings_delete_starts";
-    common RINGS_NEXT = "rings_next";
     common RINGS_OPEN = "rings_open";
     common RING_OPEN = "ring_open";
     common RING_READ = "ring_read";
@@ -160,6 +167,9 @@ statements! {
     own RING_START = "ring_start";
     own RING_TURN = "ring_turn";
     common RING_WAIT = "ring_wait";
+    own SERVER_NOTE = "server_note";
+    own SERVER_READ = "server_read";
+    common SERVER_WRITE = "server_write";
     postgres SETTLE_ALL = "settle_all";
     common TASKS = "tasks";
     own TASKS_FIRED = "tasks_fired";

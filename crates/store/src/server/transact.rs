@@ -12,7 +12,7 @@ use mainspring_model::Clock as _;
 use super::ServerStore;
 use super::connections::{Connections, Lent};
 use super::fault::{Class, Fault, Outcome};
-use super::session::Session;
+use super::session::{Begin, Session};
 use crate::{Result, StoreError};
 
 /// A transaction that meets others is tried this often in all.
@@ -56,6 +56,10 @@ macro_rules! run {
     ($store:expr, Beat, $mode:ident, $verb:expr, $session:ident => $work:expr) => {
         $crate::server::transact::run!(@on $store.run_beat($verb, $crate::server::transact::Mode::$mode), $session => $work)
     };
+    // On a connection for statements that take long.
+    ($store:expr, Scan, $mode:ident, $verb:expr, $session:ident => $work:expr) => {
+        $crate::server::transact::run!(@on $store.run_scan($verb, $crate::server::transact::Mode::$mode), $session => $work)
+    };
     (@on $run:expr, $session:ident => $work:expr) => {{
         let mut run = $run;
         loop {
@@ -78,6 +82,10 @@ impl ServerStore {
     pub(super) fn run_beat(&self, verb: &'static str, mode: Mode) -> Run<'_> {
         Run { connections: &self.beat, ..self.run(verb, mode) }
     }
+
+    pub(super) fn run_scan(&self, verb: &'static str, mode: Mode) -> Run<'_> {
+        Run { connections: &self.scan, ..self.run(verb, mode) }
+    }
 }
 
 impl<'s> Run<'s> {
@@ -86,11 +94,13 @@ impl<'s> Run<'s> {
         loop {
             let mut lent = self.connections.take().await.map_err(|fault| fault.not_applied(self.verb))?;
             let begin = match self.mode {
-                Mode::Write => lent.session.dialect().begin_words().write,
-                Mode::Read => lent.session.dialect().begin_words().snapshot,
+                Mode::Write => Begin::Write,
+                Mode::Read => Begin::Snapshot,
+                Mode::Single if lent.session.is_pooled() => Begin::Write,
+                Mode::Look if lent.session.is_pooled() => Begin::Snapshot,
                 Mode::Look | Mode::Single => return Ok(lent),
             };
-            match lent.session.command(begin).await {
+            match lent.session.begin(begin).await {
                 Ok(()) => return Ok(lent),
                 Err(fault) => self.is_dead(&lent, &fault)?,
             }
@@ -101,6 +111,7 @@ impl<'s> Run<'s> {
     pub(super) async fn end<T>(&mut self, lent: Lent<'s>, worked: Outcome<T>) -> Option<Result<T>> {
         match self.mode {
             Mode::Write | Mode::Read => self.end_transaction(lent, worked).await,
+            Mode::Look | Mode::Single if lent.session.is_pooled() => self.end_transaction(lent, worked).await,
             Mode::Look | Mode::Single => self.end_statement(lent, worked).await,
         }
     }

@@ -5,12 +5,15 @@ mod faults;
 mod opening;
 mod plans;
 mod sessions;
+mod suites;
+mod together;
 
 use std::sync::Arc;
 
 use mainspring_test_servers::{Kind, shared};
 
 use super::ServerStore;
+use super::address::Address;
 use super::kind::Server;
 use super::session::Session;
 use crate::clock::SystemClock;
@@ -24,7 +27,7 @@ async fn on_each(test: impl AsyncFn(&str)) {
 
 /// A connection beside the store.
 async fn session(url: &str) -> Session {
-    let server = Server::parse(url).expect("a URL");
+    let server = Server::parse(&Address::parse(url).expect("a URL")).expect("a URL");
     server.connect(std::time::Duration::from_secs(10)).await.expect("connects")
 }
 

@@ -1,0 +1,3 @@
+-- The first server that the database is on. Called at the start.
+-- Primary key of store_meta.
+INSERT IGNORE INTO store_meta (name, value) VALUES ('server', $1)

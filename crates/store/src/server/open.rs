@@ -1,0 +1,79 @@
+//! Opening: the schema, the server's clock, what it remembers of the cluster, and the way for hints.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use mainspring_model::{Clock, Timestamp};
+
+use super::address::Address;
+use super::connections::{BEAT, Connections, Purpose, SCAN, WORK};
+use super::driver::Driver;
+use super::fault::{Fault, Outcome};
+use super::history::History;
+use super::kind::Server;
+use super::session::Session;
+use super::{ServerStore, migrate, sql};
+use crate::OpenError;
+use crate::clock::{ClockSample, DatabaseClock};
+
+/// How long the statements of a migration may take: an index over a long history.
+const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
+
+impl ServerStore {
+    /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own. Connections, and the
+    /// tasks that carry hints to and from other nodes, are driven by a thread of the store's own.
+    pub async fn open(url: &str, clock: Arc<dyn Clock>) -> Result<ServerStore, OpenError> {
+        let address = Address::parse(url)?;
+        let server = Arc::new(Server::parse(&address)?);
+        let place = server.place();
+        let driver = Driver::start(&place)?;
+        let opened = Driver::carry_out(&driver.runtime, ServerStore::opened(address, server, clock)).await;
+        let ended = || OpenError::Unusable { place, reason: "its thread ended".to_owned() };
+        Ok(ServerStore { _driver: Some(driver), ..opened.ok_or_else(ended)?? })
+    }
+
+    async fn opened(address: Address, server: Arc<Server>, clock: Arc<dyn Clock>) -> Result<ServerStore, OpenError> {
+        let place = server.place();
+        let unusable = |fault: Fault| fault.unusable(&place);
+        let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
+        server.check(&mut session).await?;
+        migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
+        if server.is_open_to_others() {
+            let hint = "PostgreSQL: sslmode=verify-full, MySQL: ssl-mode=VERIFY_IDENTITY";
+            tracing::warn!(place, hint, "others may read what goes to the database: let its URL ask for TLS");
+        }
+        let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
+        for setting in &weak {
+            tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
+        }
+        let history = Arc::new(History::open(&mut session, &place, address.cluster.as_deref()).await?);
+        let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
+        let connections =
+            |purpose: Purpose| Connections::new(Arc::clone(&server), purpose, Arc::clone(&clock), Arc::clone(&history));
+        let (work, beat, scan) = (connections(WORK), connections(BEAT), connections(SCAN));
+        let hints = server.hints(&clock, &history).await;
+        Ok(ServerStore {
+            kind: server.kind(),
+            durability,
+            weak,
+            work,
+            beat,
+            scan,
+            _driver: None,
+            history,
+            hints,
+            clock: DatabaseClock::new(clock, sample),
+            place,
+            repeated: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+        })
+    }
+}
+
+/// Asks the server for its time.
+pub(super) async fn sample(session: &mut Session, node: &dyn Clock) -> Outcome<ClockSample> {
+    let sent = node.monotonic();
+    let database = session.number(&sql::NOW, &[]).await?.unwrap_or(0);
+    Ok(ClockSample { sent, answered: node.monotonic(), database: Timestamp::from_ms(database) })
+}
