@@ -17,6 +17,8 @@ pub struct Cluster {
     pub url: String,
     dir: TempDir,
     nodes: Vec<Option<Server>>,
+    /// Of every process that was ever a node, and which one it was: the witness knows bodies by their process.
+    pids: Vec<(u32, usize)>,
 }
 
 /// What a node of a cluster has of its own.
@@ -48,8 +50,10 @@ impl Cluster {
         let database = Database::start(kind, Durability::Full).expect("a database server");
         let url = database.fresh_database().expect("a database");
         let dir = tempfile::tempdir().expect("a directory");
-        let mut cluster = Cluster { database, url, dir, nodes: Vec::new() };
-        (0..nodes).for_each(|_| drop(cluster.add(options)));
+        let mut cluster = Cluster { database, url, dir, nodes: Vec::new(), pids: Vec::new() };
+        (0..nodes).for_each(|_| {
+            cluster.add(options);
+        });
         cluster
     }
 
@@ -68,7 +72,8 @@ impl Cluster {
             witness: Some(self.witness_path()),
             clock: None,
         };
-        self.nodes.push(Some(Server::start_with(&dir, options)));
+        self.nodes.push(None);
+        self.put_back(at, Server::start_with(&dir, options));
         at
     }
 
@@ -101,12 +106,12 @@ impl Cluster {
         let server = self.take(at);
         server.signal(Signal::KILL);
         crate::pause(away);
-        self.nodes[at] = Some(server.restart());
+        self.put_back(at, server.restart());
     }
 
     pub fn restart(&mut self, at: usize) {
         let server = self.take(at);
-        self.nodes[at] = Some(server.restart());
+        self.put_back(at, server.restart());
     }
 
     /// The process, to end it by hand.
@@ -115,13 +120,14 @@ impl Cluster {
     }
 
     pub fn put_back(&mut self, at: usize, server: Server) {
+        self.pids.push((server.pid(), at));
         self.nodes[at] = Some(server);
     }
 
-    /// At which node a body began: nodes are called `n0`, `n1`, ….
-    pub fn node_of(start: &Line) -> usize {
-        let name = start.node.split('#').next().and_then(|name| name.strip_prefix('n'));
-        name.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no node began {start:?}"))
+    /// At which node a body began.
+    pub fn node_of(&self, start: &Line) -> usize {
+        let began = self.pids.iter().rev().find(|(pid, _)| start.node == pid.to_string());
+        began.unwrap_or_else(|| panic!("no node began {start:?}")).1
     }
 
     /// What the database itself can say against the product, by `mainspring verify`.

@@ -162,13 +162,13 @@ fn a_late_report_changes_nothing(kind: Kind) {
     cluster.node(0).task("sleep", "probe.sleep", &json!({"retryCount": 0}));
     let id = cluster.node(0).submit(&json!({"task": "sleep", "payload": {"ms": 9_000}}));
     eventually(s(5), "it runs", || !cluster.witness().starts_of(&id).is_empty());
-    let first = Cluster::node_of(&cluster.witness().starts_of(&id)[0]);
+    let first = cluster.node_of(&cluster.witness().starts_of(&id)[0]);
     let other = 1 - first;
     pause(s(2));
     cluster.node(first).signal(Signal::STOP);
     eventually(s(20), "the other node takes it over", || cluster.witness().starts_of(&id).len() == 2);
     let second_start = cluster.witness().starts_of(&id).remove(1);
-    assert_eq!(Cluster::node_of(&second_start), other);
+    assert_eq!(cluster.node_of(&second_start), other);
     cluster.node(other).wait_for(&id, "SUCCESS", s(15));
     let settled = cluster.node(other).job(&id);
     cluster.node(first).signal(Signal::CONT);
@@ -223,7 +223,7 @@ fn a_polite_stop_keeps_its_work(kind: Kind) {
     pause(s(3)); // it hears of it with its next heartbeat
     let long = cluster.node(1).submit(&json!({"task": "sleep", "payload": {"ms": 6_000}}));
     eventually(s(5), "the node that does not drain takes it", || !cluster.witness().starts_of(&long).is_empty());
-    assert_eq!(Cluster::node_of(&cluster.witness().starts_of(&long)[0]), given_up);
+    assert_eq!(cluster.node_of(&cluster.witness().starts_of(&long)[0]), given_up);
     let stopping = cluster.take(given_up);
     let clock = stopwatch();
     let fresh = cluster.add(&NodeOptions::default());
@@ -404,7 +404,7 @@ fn a_cancel_reaches_the_other_node(kind: Kind) {
     cluster.node(0).task("sleep", "probe.sleep", &json!({}));
     let id = cluster.node(0).submit(&json!({"task": "sleep", "payload": {"ms": 60_000}}));
     eventually(s(5), "it runs", || !cluster.witness().starts_of(&id).is_empty());
-    let runs_on = Cluster::node_of(&cluster.witness().starts_of(&id)[0]);
+    let runs_on = cluster.node_of(&cluster.witness().starts_of(&id)[0]);
     cluster.node(0).wait_for(&id, "EXECUTING", s(5));
     let cancelled = cluster.node(1 - runs_on).post(&format!("/jobs/{id}/cancel"), &json!({}));
     assert_eq!(cancelled.status, 200, "{cancelled:?}");
@@ -428,7 +428,7 @@ fn labels_drain_and_limits(kind: Kind) {
     let trained: Vec<String> = (0..10).map(|at| cluster.node(at % 2).submit(&json!({"task": "train"}))).collect();
     for id in &trained {
         cluster.node(0).wait_for(id, "SUCCESS", s(10));
-        assert_eq!(Cluster::node_of(&cluster.witness().starts_of(id)[0]), 1, "the label was not heeded");
+        assert_eq!(cluster.node_of(&cluster.witness().starts_of(id)[0]), 1, "the label was not heeded");
     }
     let narrow: Vec<String> =
         (0..12).map(|at| cluster.node(at % 2).submit(&json!({"task": "narrow", "payload": {"ms": 700}}))).collect();

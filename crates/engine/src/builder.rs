@@ -15,7 +15,7 @@ use crate::dispatch::{self, Pools};
 use crate::error::Error;
 use crate::handler::Registry;
 use crate::node::{self, About, Node};
-use crate::{Engine, execute, schedule, submit, write_back};
+use crate::{Engine, execute, schedule, submit, view, write_back};
 
 #[derive(Debug)]
 pub struct EngineBuilder {
@@ -133,6 +133,7 @@ impl EngineBuilder {
         let mut dice = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let node = self.join(Incarnation(dice.i64(1..))).await?;
         let pools = self.load_pools().await?;
+        pools.serve_node(node.me().incarnation);
         let bodies = Handle::current();
         let quit = CancellationToken::new();
         let runtime = |name: &str| match self.own_thread {
@@ -186,6 +187,7 @@ impl EngineBuilder {
             let detail = format!("the lease is {:?}, allowed are {low} to {high} ms", self.lease);
             return Err(Refused::field("lease", "OUT_OF_RANGE", detail));
         }
+        self.pools.iter().try_for_each(|pool| view::check_pool_name(&pool.name))?;
         mainspring_model::node::check_labels(&self.labels)
     }
 
@@ -235,7 +237,9 @@ impl EngineBuilder {
         for name in
             named_by_jobs.chain(named_by_tasks).chain(self.tasks.iter().map(|(_, definition)| definition.pool.clone()))
         {
-            if pools.get(&name).is_none() {
+            if name.is_reserved() {
+                pools.expect_broadcasts();
+            } else if pools.get(&name).is_none() {
                 pools.put(PoolSettings { name, ..default_pool() });
             }
         }

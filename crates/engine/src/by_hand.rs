@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mainspring_model::decide::Ended;
 use mainspring_model::operations::{self, Denied, JobOperation};
-use mainspring_model::{Code, Fence, Job, JobId, PoolName, Refused, Timestamp};
+use mainspring_model::{Code, Fence, Job, JobId, PoolName, Refused, Timestamp, broadcast};
 use mainspring_store::{JobEnd, Operate, Operated, StoreError};
 
 use crate::core::Core;
@@ -23,6 +23,10 @@ impl Core {
             if !allowed.allows(operation) {
                 let what = format!("job {} in state {}", seen.id, seen.status);
                 return Err(allowed.refuse(&what, operation).into());
+            }
+            if operation == JobOperation::Retry && seen.status.is_final() && broadcast::is_parent(&seen.pool) {
+                // Before their parent: it would find them ended, and end with them.
+                self.retry_parts(seen.id, &seen.task, by).await?;
             }
             let operate =
                 Operate { id, operation, seen_status: seen.status, seen_fence: seen.fence, now, by: by.to_owned() };
@@ -62,6 +66,7 @@ impl Core {
             }
         }
         if job.status.is_final() {
+            self.end_parts_soon(job.id, &job.task, &job.pool);
             let end = || JobEnd { status: job.status, result: None, error: job.error_msg.clone() };
             self.waiters.tell(job.id, end);
         }

@@ -120,7 +120,9 @@ impl Engine {
             PoolFacts { paused: settings.paused, free_slots, has_rate: settings.rate_limit.is_some() }
         });
         let nothing = PoolFacts { paused: false, free_slots: 0, has_rate: false };
-        let facts = facts.unwrap_or(nothing);
+        // A part that waits for another node: only that one knows of its slots.
+        let elsewhere = PoolFacts { free_slots: 1, ..nothing };
+        let facts = facts.unwrap_or(if job.pool.is_reserved() { elsewhere } else { nothing });
         let task = match self.core.tasks.get(&job.task) {
             None => TaskFacts { overlap: Overlap::Allow, runners: Runners::Some },
             Some(task) => {

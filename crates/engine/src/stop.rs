@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::broadcast::is_parent;
 use mainspring_model::decide::Ended;
+use mainspring_model::limits;
 use mainspring_store::{GiveBack, Held};
 
 use crate::core::Core;
@@ -27,6 +29,7 @@ impl Core {
         if !self.bodies_end_within(limit).await {
             report.given_up = self.give_up_bodies().await;
         }
+        report.given_back += self.give_up_coordinators().await;
         self.own_nothing_more().await;
         // Bodies that ended meanwhile may have left work behind: a claim that was under way, their outcomes.
         report.given_back += self.give_back_unstarted().await;
@@ -73,8 +76,23 @@ impl Core {
         }
     }
 
+    /// Without coordinators: what they wait for may take its time, and runs elsewhere.
     fn running_bodies(&self) -> u32 {
-        self.pools.all().iter().map(|pool| pool.load().running).sum()
+        let pools = self.pools.all();
+        pools.iter().filter(|pool| !is_parent(&pool.name)).map(|pool| pool.load().running).sum()
+    }
+
+    /// Those whose last part has just ended here may say so. The others go on on any node, with the same parts.
+    async fn give_up_coordinators(self: &Arc<Core>) -> u64 {
+        let coordinators = || self.live.all().into_iter().filter(|attempt| is_parent(&attempt.claim.pool));
+        let end = self.clock.monotonic() + Duration::from_millis(limits::COORDINATOR_LAST_WORDS_MS);
+        while coordinators().next().is_some() && self.clock.monotonic() < end {
+            self.wait_for_news().await;
+        }
+        let now = self.clock.monotonic();
+        let given_up = coordinators().filter(|attempt| attempt.revoke(Ended::GivenUp, now)).count();
+        self.watch_wake.notify_one();
+        given_up as u64
     }
 
     async fn bodies_end_within(&self, limit: Duration) -> bool {
@@ -92,7 +110,8 @@ impl Core {
     /// jobs go back to the queue.
     async fn give_up_bodies(self: &Arc<Core>) -> u64 {
         let now = self.clock.monotonic();
-        let given_up = self.live.all().iter().filter(|attempt| attempt.revoke(Ended::GivenUp, now)).count();
+        let bodies = self.live.all().into_iter().filter(|attempt| !is_parent(&attempt.claim.pool));
+        let given_up = bodies.filter(|attempt| attempt.revoke(Ended::GivenUp, now)).count();
         self.watch_wake.notify_one();
         self.bodies_end_within(self.cancel_grace + Duration::from_secs(2)).await;
         given_up as u64

@@ -55,6 +55,8 @@ struct Book {
     /// Counts what decides where jobs run, not fires.
     definitions: u64,
     excluded: Option<Excluded>,
+    /// There is a task that is a broadcast, or there was one: jobs of it may live on.
+    broadcasts: bool,
     /// Tasks that are not known here and whose jobs were met.
     strangers: BTreeSet<TaskCode>,
 }
@@ -137,6 +139,10 @@ impl Tasks {
             }
         }
         newer
+    }
+
+    pub(crate) fn has_met_broadcasts(&self) -> bool {
+        self.read().broadcasts
     }
 
     /// Tasks whose jobs this node leaves to others.
@@ -286,6 +292,7 @@ impl Book {
 
     fn put(&mut self, task: Task) -> Arc<Task> {
         let task = Arc::new(task);
+        self.broadcasts |= task.definition.broadcast;
         self.strangers.remove(&task.code);
         if self.by_code.get(&task.code).is_none_or(|known| known.task.definition != task.definition) {
             self.definitions += 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mainspring_model::node::Runners;
 use mainspring_model::refused::Complaints;
-use mainspring_model::{Code, Incarnation, NodeState, PoolName, QueueState, Refused, Timestamp, limits};
+use mainspring_model::{Code, Incarnation, NodeState, PoolName, QueueState, Refused, Task, Timestamp, limits};
 use mainspring_store::{LiveCount, PoolSettings, StoreInfo};
 
 use crate::core::{Core, Count};
@@ -103,7 +103,7 @@ pub(crate) async fn pools(core: &Arc<Core>) -> Result<Vec<PoolView>, Error> {
     core.catch_up().await?;
     let for_nobody = for_nobody(core).await?;
     let backlog = core.store.backlog(BACKLOG_COUNT_MAX).await?;
-    let views = core.pools.all().into_iter().map(|pool| {
+    let views = core.pools.of_people().into_iter().map(|pool| {
         let load = pool.load();
         let in_state = |state| backlog.iter().find(|one| one.pool == pool.name && one.state == state);
         let waiting = WAITING.map(in_state);
@@ -130,7 +130,8 @@ pub(crate) async fn pools(core: &Arc<Core>) -> Result<Vec<PoolView>, Error> {
 /// Jobs that no node takes, by pool. The store is asked for them only when there are tasks that no node can run.
 async fn for_nobody(core: &Core) -> Result<BTreeMap<PoolName, u64>, Error> {
     let tasks = core.tasks.all().into_iter();
-    let stuck: Vec<_> = tasks.filter(|task| core.runners_of(&task.definition) != Runners::Some).collect();
+    let is_stuck = |task: &Arc<Task>| core.runners_of(&task.definition) != Runners::Some;
+    let stuck: Vec<_> = tasks.filter(|task| !task.definition.broadcast && is_stuck(task)).collect();
     let mut jobs = BTreeMap::new();
     if !stuck.is_empty() {
         let live = core.store.live_jobs(BACKLOG_COUNT_MAX).await?;
@@ -143,7 +144,8 @@ async fn for_nobody(core: &Core) -> Result<BTreeMap<PoolName, u64>, Error> {
 
 pub(crate) async fn put_pool(core: &Arc<Core>, settings: PoolSettings, by: String) -> Result<PoolView, Error> {
     core.catch_up().await?;
-    let others = core.pools.all().iter().filter(|pool| pool.name != settings.name).count();
+    let others = core.pools.of_people().iter().filter(|pool| pool.name != settings.name).count();
+    check_pool_name(&settings.name)?;
     check_pool(&settings, others)?;
     let name = settings.name.clone();
     core.store.put_pool(settings.clone(), by, core.clock.now()).await?;
@@ -153,6 +155,14 @@ pub(crate) async fn put_pool(core: &Arc<Core>, settings: PoolSettings, by: Strin
     let missing = || Refused::new(Code::PoolNotFound, format!("there is no pool `{name}`"));
     let view = pools(core).await?.into_iter().find(|view| view.settings.name == name);
     Ok(view.ok_or_else(missing)?)
+}
+
+/// Pools of the engine's own are nobody's to change.
+pub(crate) fn check_pool_name(name: &PoolName) -> Result<(), Refused> {
+    match name.is_reserved() {
+        false => Ok(()),
+        true => Err(Refused::field("name", "RESERVED", format!("`{name}` is a pool of the engine's own"))),
+    }
 }
 
 fn check_pool(settings: &PoolSettings, other_pools: usize) -> Result<(), Refused> {

@@ -9,6 +9,7 @@
 //! Start with [`lifecycle`], then [`decide`].
 
 pub mod backoff;
+pub mod broadcast;
 pub mod calendar;
 pub mod cron;
 pub mod decide;

@@ -105,6 +105,30 @@ pub const STRANGE_TASKS_MAX: usize = 1_000;
 /// Callers that look for the end of their job in the store at one time.
 pub const WAITERS_LOOK_MAX: usize = 16;
 
+/// Broadcasts that one node sees through at one time. Each only waits for its parts.
+pub const BROADCASTS_MAX: u32 = 16;
+/// Parts of broadcasts that run on one node at one time, beside its pools.
+pub const NODE_PARTS_MAX: u32 = 16;
+/// Parents, and parts, that a node holds in memory.
+pub const BROADCAST_QUEUE: u32 = 64;
+/// Nodes that one broadcast reaches: its parts are written in one transaction.
+pub const BROADCAST_PARTS_MAX: usize = FLUSH_JOBS_MAX;
+/// What the parent shows of a part's result or error.
+pub const PART_TEXT_CHARS_MAX: usize = 500;
+/// A coordinator has no time-out of its own, its parts have: longer than any of them, with all its retries.
+pub const COORDINATOR_SECONDS_MAX: u64 = RETRY_COUNT_MAX as u64 * TIMEOUT_SECONDS_MAX as u64;
+/// How often a coordinator that could not reach the store tries again.
+pub const COORDINATOR_PAUSE_MS: u64 = 1_000;
+/// A node that stops waits as long for coordinators whose parts have all ended on it.
+pub const COORDINATOR_LAST_WORDS_MS: u64 = 500;
+
+/// What the joined result shows of each part's result: half of what a result may have, in JSON, where a character can take
+/// six bytes.
+pub const fn part_text_chars(parts: usize) -> usize {
+    let each = if parts == 0 { PART_TEXT_CHARS_MAX } else { RESULT_BYTES_MAX / 2 / 6 / parts };
+    if each < PART_TEXT_CHARS_MAX { each } else { PART_TEXT_CHARS_MAX }
+}
+
 /// Shorter intervals are work for a loop inside one job.
 pub const EVERY_MS_MIN: u64 = 1_000;
 pub const EVERY_MS_MAX: u64 = 366 * 86_400_000;
@@ -166,4 +190,6 @@ const _: () = assert!(LEASE_MS_MIN <= LEASE_MS_DEFAULT && LEASE_MS_DEFAULT <= LE
 const _: () = assert!(RETRY_BASE_MS_DEFAULT <= RETRY_CAP_MS_DEFAULT && RETRY_CAP_MS_DEFAULT <= RETRY_CAP_MS_MAX);
 const _: () = assert!(MAX_CATCHUP_DEFAULT <= MAX_CATCHUP_MAX && MAX_CATCHUP_MAX < MISSED_FIRES_COUNTED_MAX);
 const _: () = assert!(MISFIRE_GRACE_SECONDS_DEFAULT <= MISFIRE_GRACE_SECONDS_MAX);
+const _: () = assert!(BROADCASTS_MAX <= BROADCAST_QUEUE && NODE_PARTS_MAX <= BROADCAST_QUEUE);
+const _: () = assert!(part_text_chars(BROADCAST_PARTS_MAX) >= 80);
 const _: () = assert!(PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX && PAGE_SIZE_MAX < PAGE_SCAN_ROWS_MAX);

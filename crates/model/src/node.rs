@@ -23,6 +23,17 @@ pub struct Skills {
     pub labels: Vec<String>,
 }
 
+impl Skills {
+    pub fn knows(&self, handler: &HandlerName) -> bool {
+        self.handlers.iter().any(|known| known == handler.as_str())
+    }
+
+    /// The node runs jobs of a task with this handler and these labels.
+    pub fn suit(&self, handler: &HandlerName, labels: &[String]) -> bool {
+        self.knows(handler) && labels.iter().all(|label| self.labels.contains(label))
+    }
+}
+
 /// Does any node take jobs of a task?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runners {
@@ -36,8 +47,8 @@ pub enum Runners {
 /// `nodes`: those that take new work.
 pub fn runners(handler: &HandlerName, labels: &[String], nodes: &[Skills]) -> Runners {
     let mut found = Runners::NoHandler;
-    for node in nodes.iter().filter(|node| node.handlers.iter().any(|known| known == handler.as_str())) {
-        if labels.iter().all(|label| node.labels.contains(label)) {
+    for node in nodes.iter().filter(|node| node.knows(handler)) {
+        if node.suit(handler, labels) {
             return Runners::Some;
         }
         found = Runners::NoLabels;

@@ -8,15 +8,16 @@ use mainspring_model::decide::{Ended, Facts, decide};
 use mainspring_model::job::{Job, JobStatus, Lane};
 use mainspring_model::lifecycle::{JobEvent, next};
 use mainspring_model::operations::{JobOperation, on_job};
-use mainspring_model::task::{FailStrategy, OnLost, TaskDefinition};
+use mainspring_model::task::{FailStrategy, OnLost, TaskDefinition, TaskSwitch};
 use mainspring_model::{
-    AttemptStatus, BizId, Code, JobId, Priority, Refused, RetryRule, Task, TaskCode, Timestamp, Trigger, limits, text,
+    AttemptStatus, BizId, Code, JobId, PoolName, Priority, Refused, RetryRule, Task, TaskCode, Timestamp, Trigger,
+    broadcast, limits, text,
 };
 
 pub(crate) use lanes::*;
 pub(crate) use schedule::*;
 
-use crate::{Held, JobFilter, NextFireChange, Operate, Settlement};
+use crate::{Held, JobFilter, NewJob, NextFireChange, Operate, Settlement};
 
 /// The lowest number that no live node has.
 pub(crate) fn free_node_number(taken: &[u16]) -> u16 {
@@ -198,8 +199,10 @@ pub(crate) fn facts(
     max_retry: u32,
     lost_count: u32,
     rules: Option<(RetryRule, FailStrategy, OnLost)>,
+    pool: &PoolName,
 ) -> Facts {
     let (retry, fail_strategy, on_lost) = rules.unwrap_or((RetryRule::default(), FailStrategy::Retry, OnLost::Rerun));
+    let on_lost = broadcast::on_lost(pool, on_lost);
     Facts { retry_count, max_retry, lost_count, retry, fail_strategy, on_lost }
 }
 
@@ -237,6 +240,11 @@ pub(crate) fn is_own_end(
 /// What a declaration that is written over a stored task does to its next fire.
 pub(crate) fn declared_fire(stored: &Task, definition: &TaskDefinition, next: Option<Timestamp>) -> NextFireChange {
     if stored.definition.same_schedule(definition) { NextFireChange::Keep } else { NextFireChange::Set(next) }
+}
+
+/// Does the task take this job? A part belongs to a job that was taken before.
+pub(crate) fn takes(task: &Task, job: &NewJob) -> bool {
+    task.switch == TaskSwitch::Enabled || job.shard.is_some()
 }
 
 pub(crate) fn refused_task(code: Code, task: &TaskCode) -> Refused {
@@ -289,7 +297,7 @@ mod tests {
     #[test]
     fn a_filter_needs_an_index() {
         let check = |filter: JobFilter, expect: bool| assert_eq!(check_filter(&filter).is_ok(), expect, "{filter:?}");
-        let pool = Some(mainspring_model::PoolName::default_pool());
+        let pool = Some(PoolName::default_pool());
         check(JobFilter::default(), true);
         check(JobFilter { pool: pool.clone(), ..JobFilter::default() }, false);
         check(JobFilter { trigger: Some(Trigger::Cron), ..JobFilter::default() }, false);

@@ -43,22 +43,10 @@ pub(crate) async fn claim_ahead(core: Arc<Core>) {
 }
 
 impl Core {
-    fn rooms(&self) -> Vec<PoolRoom> {
-        if !self.takes_work() {
-            return Vec::new();
-        }
-        let claim_until = self.claim_until(self.clock.now());
-        let rooms = self.pools.all().into_iter().filter_map(|pool| {
-            let jobs_max = pool.reserve_for_claim(claim_until);
-            (jobs_max > 0).then(|| PoolRoom { pool: pool.name.clone(), jobs_max })
-        });
-        rooms.collect()
-    }
-
     /// Until the first job in the store comes within reach; at most the poll, the safety net.
     fn until_next_claim(&self) -> Duration {
         let reach = self.claim_until(self.clock.now());
-        let dues = self.pools.all().into_iter().filter_map(|pool| pool.store_due());
+        let dues = self.asked_pools().into_iter().filter_map(|pool| pool.store_due());
         let ahead = dues.filter(|due| *due > reach).map(|due| due.until(reach)).min();
         ahead.unwrap_or(self.claim_poll).min(self.claim_poll)
     }

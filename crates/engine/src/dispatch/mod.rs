@@ -6,8 +6,10 @@
 mod claim;
 mod pools;
 mod ready;
+mod reserved;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -22,20 +24,24 @@ use crate::execute;
 
 /// The pools of this node, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Pools(RwLock<BTreeMap<PoolName, Arc<Pool>>>);
+pub(crate) struct Pools {
+    by_name: RwLock<BTreeMap<PoolName, Arc<Pool>>>,
+    /// There may be jobs in the reserved pools.
+    broadcasts: AtomicBool,
+}
 
 impl Pools {
     pub(crate) fn get(&self, name: &PoolName) -> Option<Arc<Pool>> {
-        self.0.read().expect("no panic while pools are held").get(name).cloned()
+        self.by_name.read().expect("no panic while pools are held").get(name).cloned()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Pool>> {
-        self.0.read().expect("no panic while pools are held").values().cloned().collect()
+        self.by_name.read().expect("no panic while pools are held").values().cloned().collect()
     }
 
     /// Changes the pool, or makes it.
     pub(crate) fn put(&self, settings: PoolSettings) -> Arc<Pool> {
-        let mut pools = self.0.write().expect("no panic while pools are held");
+        let mut pools = self.by_name.write().expect("no panic while pools are held");
         let pool = pools.entry(settings.name.clone()).or_insert_with(|| Arc::new(Pool::new(settings.clone()))).clone();
         pool.change(settings);
         pool

@@ -66,6 +66,12 @@ pub(crate) struct Load {
     pub(crate) zombies: u32,
 }
 
+impl Load {
+    pub(crate) fn is_idle(&self) -> bool {
+        *self == Load::default()
+    }
+}
+
 impl Pool {
     pub(crate) fn new(settings: PoolSettings) -> Pool {
         let state = State {

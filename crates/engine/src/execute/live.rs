@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mainspring_model::decide::Ended;
 use mainspring_model::time::Clock;
-use mainspring_model::{AttemptId, Fence, JobId, Task, Timestamp};
+use mainspring_model::{AttemptId, Fence, JobId, Task, Timestamp, broadcast, limits};
 use mainspring_store::{Claim, Held};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -77,9 +77,11 @@ pub(crate) enum BodyEnd {
 impl LiveAttempt {
     pub(crate) fn new(claim: Claim, task: Arc<Task>, pool: Arc<Pool>, node: u16, clock: Arc<dyn Clock>) -> LiveAttempt {
         let (start_time, started_at) = (clock.now(), clock.monotonic());
-        let limit = claim.timeout_ms.map_or(Duration::from_secs(task.definition.timeout_seconds.into()), |ms| {
-            Duration::from_millis(u64::try_from(ms).unwrap_or(1))
-        });
+        let limit = match claim.timeout_ms {
+            _ if broadcast::is_parent(&claim.pool) => Duration::from_secs(limits::COORDINATOR_SECONDS_MAX),
+            None => Duration::from_secs(task.definition.timeout_seconds.into()),
+            Some(ms) => Duration::from_millis(u64::try_from(ms).unwrap_or(1)),
+        };
         LiveAttempt {
             number: claim.attempts.saturating_add(1),
             output: Output::new(AttemptId { job: claim.id, fence: claim.fence }, clock),

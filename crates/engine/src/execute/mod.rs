@@ -3,6 +3,7 @@
 //!
 //! Deadlines are kept elsewhere (`watch`), on threads that bodies cannot starve.
 
+mod broadcast;
 pub mod egress;
 #[cfg(feature = "http")]
 pub mod http;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use mainspring_model::broadcast::is_parent;
 use mainspring_model::decide::{Care, Ended, care};
 use mainspring_model::{Task, Timestamp, Trigger, Verdict};
 use mainspring_store::{Claim, Held, Started};
@@ -28,7 +30,7 @@ pub(crate) use watch::{enforce_deadlines, show_progress};
 use crate::context::Context;
 use crate::core::{Core, Count};
 use crate::dispatch::Pool;
-use crate::handler::{BlockingHandler, Body};
+use crate::handler::{BlockingHandler, Body, Registered};
 
 /// How often a job that has its turn looks for its slot. It has been waiting for others' commits and bodies.
 const SLOT_POLL: Duration = Duration::from_millis(5);
@@ -130,7 +132,7 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
     if let Some(waited_ms) = waited_too_long(&attempt.task, &attempt.claim, attempt.start_time) {
         return finish(core, &attempt, Ended::Expired { waited_ms });
     }
-    match registered.body {
+    match body_of(core, &attempt, registered) {
         Body::Async(handler) => {
             let context = Context { attempt: attempt.clone() };
             let body = async move { handler.handle(context).await };
@@ -146,6 +148,11 @@ async fn run_one(core: &Arc<Core>, pool: &Arc<Pool>, claim: Claim, ended: Option
             on_own_thread(core, attempt, handler)
         }
     }
+}
+
+/// A broadcast is carried out by its parts.
+fn body_of(core: &Arc<Core>, attempt: &LiveAttempt, registered: Registered) -> Body {
+    if is_parent(&attempt.claim.pool) { broadcast::coordinator(core) } else { registered.body }
 }
 
 /// A claimed job that does not run here goes back, if it is still this node's to give.

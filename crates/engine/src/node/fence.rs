@@ -38,6 +38,7 @@ impl Core {
         }
         let (incarnation, joined, sent) = self.join_again(old).await;
         self.node.become_new(incarnation, &joined, sent);
+        self.pools.serve_node(incarnation);
         tracing::info!(%incarnation, number = joined.node_number, taken_over = ?joined.taken_over, "the node is back");
         // Claims of the old incarnation that came in since are not begun.
         self.forget_unstarted();

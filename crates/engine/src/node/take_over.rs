@@ -19,8 +19,8 @@ pub(crate) async fn take_over(core: Arc<Core>) {
         match core.store.take_over(core.clock.now()).await {
             Ok(over) if over.is_empty() => {}
             Ok(over) => {
-                let (released, lost, dead) = (over.released, over.lost, over.dead);
-                tracing::warn!(nodes = ?over.nodes, released, lost, dead, "jobs of nodes that are gone were taken over");
+                let (released, lost, dead, rerouted) = (over.released, over.lost, over.dead, over.rerouted);
+                tracing::warn!(nodes = ?over.nodes, released, lost, dead, rerouted, "jobs of nodes that are gone were taken over");
                 core.pools.look_in_store();
                 core.claim_wake.notify_one();
             }

@@ -92,7 +92,7 @@ impl Core {
             priority: definition.priority,
             max_retry: default_retries(task),
             timeout_ms: None,
-            pool: definition.pool.clone(),
+            pool: definition.pool_of_jobs(),
             trigger,
             fires: Some(fires),
             create_time: now,
@@ -181,6 +181,7 @@ impl Core {
     pub(crate) fn follow_replaced(self: &Arc<Core>, replaced: &[ReplacedJob], by: &NewJob) {
         for job in replaced {
             self.take_from_memory(job.id, job.fence, &job.pool, &format!("job {}", by.id));
+            self.end_parts_soon(job.id, &by.task, &job.pool);
             let end = || mainspring_store::JobEnd {
                 status: mainspring_model::JobStatus::Cancelled,
                 result: None,

@@ -103,7 +103,7 @@ impl Core {
             id: self.next_id(now),
             max_retry: request.max_retry.unwrap_or_else(|| default_retries(&task)),
             priority: request.priority.unwrap_or(definition.priority),
-            pool: definition.pool.clone(),
+            pool: definition.pool_of_jobs(),
             concurrency_key: definition.key_of(payload.as_deref()).map(Arc::from),
             shard: None,
             payload,
@@ -191,7 +191,8 @@ fn check_range(field: &str, value: i64, low: i64, high: i64) -> Result<(), Refus
 /// The claim that a fresh job was inserted with.
 pub(crate) fn fresh_claim(job: NewJob, owner: Incarnation, task: Option<&Task>) -> Claim {
     let key = job.concurrency_key;
-    let in_lane = job.serial || task.is_some_and(|task| task.definition.is_guarded());
+    let is_guarded = |task: &Task| task.definition.is_guarded();
+    let in_lane = job.shard.is_none() && (job.serial || task.is_some_and(is_guarded));
     Claim {
         id: job.id,
         fence: mainspring_model::Fence(1),

@@ -110,7 +110,7 @@ impl Core {
     fn lane_of(&self, attempt: &LiveAttempt) -> Option<Lane> {
         attempt.claim.lane.clone().or_else(|| {
             let task = self.tasks.get(&attempt.claim.task)?;
-            task.definition.lane_of(attempt.claim.payload.as_deref())
+            task.definition.lane_of(attempt.claim.payload.as_deref()).filter(|_| attempt.claim.shard.is_none())
         })
     }
 

@@ -131,12 +131,8 @@ impl TaskDefinition {
                 "misfire",
                 "FIRE_ALL would let it wait for nodes that may be gone by then",
             ),
-            (
-                self.max_running.is_some(),
-                "maxRunning",
-                "all nodes run their parts at once; the pool bounds each of them",
-            ),
-            (self.rate_limit.is_some(), "rateLimit", "all nodes run their parts at once; the pool can have a rate"),
+            (self.max_running.is_some(), "maxRunning", "all nodes run their parts at once"),
+            (self.rate_limit.is_some(), "rateLimit", "all nodes run their parts at once"),
             (self.rests_after_end(), "everyRhythm", "each part ends by itself: use FIXED_RATE, or a cron expression"),
             (
                 self.start_deadline_seconds.is_some(),

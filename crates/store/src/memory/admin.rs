@@ -81,7 +81,7 @@ impl Data {
             owner: None,
             state: QueueState::Queued,
             suspect: false,
-            lane: rules::lane_of(definition, Place::Common, job.concurrency_key.as_deref()),
+            lane: rules::lane_of(definition, Place::of_known(job, false), job.concurrency_key.as_deref()),
         };
         self.queue.insert(job.id, queued);
         if let Some(dead) = self.dead.get_mut(&job.id) {

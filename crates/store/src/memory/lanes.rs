@@ -192,8 +192,9 @@ impl Data {
             if matches!(queued.state, QueueState::Limited | QueueState::Throttled) {
                 queued.state = QueueState::Queued;
             }
-            let place = Place::of(queued.lane.as_ref().is_some_and(|lane| lane.serial));
-            queued.lane = rules::lane_of(definition, place, records[id].job.concurrency_key.as_deref());
+            let job = &records[id].job;
+            let place = Place::of_known(job, queued.lane.as_ref().is_some_and(|lane| lane.serial));
+            queued.lane = rules::lane_of(definition, place, job.concurrency_key.as_deref());
         }
     }
 

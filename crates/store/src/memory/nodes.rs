@@ -2,7 +2,7 @@
 
 use mainspring_model::decide::Next;
 use mainspring_model::job::QueueState;
-use mainspring_model::{AttemptId, Incarnation, NodeState, Timestamp, Unique};
+use mainspring_model::{AttemptId, Incarnation, JobId, NodeState, PoolName, Timestamp, Unique, broadcast};
 
 use super::{Data, Queued};
 use crate::rules::{self, NodeEnd, Orphan};
@@ -74,7 +74,25 @@ impl Data {
                 Next::Again { .. } => taken_over.lost += 1,
             }
         }
+        taken_over.rerouted = self.reroute();
         taken_over
+    }
+
+    /// Parts that wait for a node that takes no new work go to the pool of their task. How many.
+    fn reroute(&mut self) -> u64 {
+        let is_active = |node: &&NodeRow| node.state == NodeState::Active;
+        let active: Vec<PoolName> =
+            self.nodes.values().filter(is_active).map(|node| PoolName::of_node(node.incarnation)).collect();
+        let is_stranded = |pool: &PoolName| pool.is_reserved() && !broadcast::is_parent(pool) && !active.contains(pool);
+        let waits = |queued: &Queued| queued.state == QueueState::Queued && queued.owner.is_none();
+        let waiting = self.queue.iter().filter(|(_, queued)| waits(queued)).map(|(id, _)| *id);
+        let stranded: Vec<JobId> = waiting.filter(|id| is_stranded(&self.records[id].job.pool)).collect();
+        for id in &stranded {
+            let job = &mut self.records.get_mut(id).expect("a queue row has its record").job;
+            let task = self.tasks.get(&job.task);
+            job.pool = task.map_or_else(PoolName::default_pool, |task| task.definition.pool.clone());
+        }
+        stranded.len() as u64
     }
 
     pub(super) fn heartbeat(&mut self, incarnation: Incarnation, lease_ms: i64, clock: Timestamp) -> NodeState {
@@ -138,7 +156,7 @@ impl Data {
             live_key: job.biz_id.clone().filter(|_| record.unique == Unique::Live),
             lane: self.queue[&held.id].lane.clone(),
             trigger: job.trigger,
-            facts: rules::facts(job.retry_count, job.max_retry, job.lost_count, rules),
+            facts: rules::facts(job.retry_count, job.max_retry, job.lost_count, rules, &job.pool),
         };
         let settlement = orphan.settlement(end, now);
         self.settle(&settlement, now);

@@ -1,7 +1,6 @@
 //! New jobs: their key, what they do when jobs of their task are live, their record and their place in the queue.
 
 use mainspring_model::job::{Lane, OnLive, QueueState};
-use mainspring_model::task::TaskSwitch;
 use mainspring_model::{AttemptStatus, Code, Fence, Incarnation, Job, JobId, JobStatus, Task, TaskCode, Unique};
 
 use super::admin::EndByOthers;
@@ -18,7 +17,7 @@ impl Data {
         let refuse = |code| Submitted::Refused(rules::refused_task(code, &new.task));
         let task = match self.tasks.get(&new.task) {
             None => return refuse(Code::TaskNotFound),
-            Some(task) if task.switch == TaskSwitch::Disabled => return refuse(Code::TaskDisabled),
+            Some(task) if !rules::takes(task, new) => return refuse(Code::TaskDisabled),
             Some(task) => task.clone(),
         };
         let key = new.biz_id.clone().map(|biz_id| (biz_id, new.task.clone()));
@@ -51,8 +50,12 @@ impl Data {
         new.claim && self.queue.get(&new.id).is_some_and(is_ours)
     }
 
+    /// Without the parts of broadcasts: their parents count for them.
     pub(super) fn live_of(&self, task: &TaskCode) -> Vec<JobId> {
-        self.queue.iter().filter(|(_, queued)| queued.task == *task).map(|(id, _)| *id).collect()
+        let counts = |(id, queued): &(&JobId, &Queued)| {
+            queued.task == *task && self.records.get(*id).is_none_or(|record| record.job.shard.is_none())
+        };
+        self.queue.iter().filter(counts).map(|(id, _)| *id).collect()
     }
 
     /// `None`: it keeps away from the live jobs of its task. Otherwise those that were cancelled for it.
@@ -85,7 +88,7 @@ impl Data {
 
     /// Record and queue row. Is it its submitter's at once?
     pub(super) fn store_new(&mut self, owner: Incarnation, new: &NewJob, task: &Task) -> bool {
-        let lane = rules::lane_of(Some(&task.definition), Place::of(new.serial), new.concurrency_key.as_deref());
+        let lane = rules::lane_of(Some(&task.definition), Place::of_new(new), new.concurrency_key.as_deref());
         let live = if lane.is_some() { count(&self.live_of(&new.task)) } else { 0 };
         // What such a pool holds, and its starts, are counted where jobs are claimed.
         let has_limit = |pool: &PoolSettings| pool.rate_limit.is_some() || pool.cluster_concurrency.is_some();

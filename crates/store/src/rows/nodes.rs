@@ -47,6 +47,8 @@ pub struct TakenOver {
     pub lost: u64,
     /// Were lost too often: dead now.
     pub dead: u64,
+    /// Parts of broadcasts that waited for a node which takes no new work: any node may run them now.
+    pub rerouted: u64,
 }
 
 impl TakenOver {

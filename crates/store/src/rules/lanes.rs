@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use mainspring_model::job::{Lane, OnLive};
 use mainspring_model::task::TaskDefinition;
-use mainspring_model::{PoolName, RateLimit, TaskCode, Timestamp, limits};
+use mainspring_model::{Job, PoolName, RateLimit, TaskCode, Timestamp, limits};
 
-use crate::ClaimRequest;
+use crate::{ClaimRequest, NewJob};
 
 /// Rings that one claim looks at, and rounds in which it chooses anew after jobs were set aside.
 pub(crate) const RINGS_OPENED_MAX: usize = 100;
@@ -17,7 +17,11 @@ pub(crate) const CLAIM_ROUNDS_MAX: u32 = 10;
 
 /// The lane of a live job. A job of a task that is gone waits for nobody.
 pub(crate) fn lane_of(definition: Option<&TaskDefinition>, place: Place, key: Option<&str>) -> Option<Lane> {
-    let is_in_lane = place == Place::Serial || definition.is_some_and(TaskDefinition::is_guarded);
+    let is_in_lane = match place {
+        Place::Outside => false,
+        Place::Serial => true,
+        Place::Common => definition.is_some_and(TaskDefinition::is_guarded),
+    };
     is_in_lane.then(|| lane(place, key))
 }
 
@@ -32,11 +36,23 @@ pub(crate) enum Place {
     Common,
     /// Besides, one after another.
     Serial,
+    /// A part of a broadcast: its parent stands in the lane for all of them.
+    Outside,
 }
 
 impl Place {
     pub(crate) const fn of(serial: bool) -> Place {
         if serial { Place::Serial } else { Place::Common }
+    }
+
+    pub(crate) const fn of_new(job: &NewJob) -> Place {
+        if job.shard.is_some() { Place::Outside } else { Place::of(job.serial) }
+    }
+
+    /// Of a job that is taken up again, or whose task was edited. That it was one of those that run one after another is
+    /// not in its record.
+    pub(crate) const fn of_known(job: &Job, serial: bool) -> Place {
+        if job.shard.is_some() { Place::Outside } else { Place::of(serial) }
     }
 }
 
@@ -180,6 +196,23 @@ mod tests {
         check([Some(0), Some(10), Some(20)], 1_020, 3, 2_020);
         // Claimed ahead, and then one that was due before it.
         check([Some(0), Some(900), Some(20)], 1_500, 1, 1_900);
+    }
+
+    #[test]
+    fn jobs_of_tasks_with_limits_are_in_lanes_and_parts_of_broadcasts_are_not() {
+        let plain = TaskDefinition::new("x", mainspring_model::HandlerName::stored("x"));
+        let guarded = TaskDefinition { max_running: Some(1), ..plain.clone() };
+        let check = |definition: Option<&TaskDefinition>, place, expect: Option<bool>| {
+            let lane = lane_of(definition, place, Some("k"));
+            assert_eq!(lane.map(|lane| lane.serial), expect, "{place:?}");
+        };
+        check(Some(&plain), Place::Common, None);
+        check(Some(&plain), Place::Serial, Some(true));
+        check(Some(&plain), Place::Outside, None);
+        check(Some(&guarded), Place::Common, Some(false));
+        check(Some(&guarded), Place::Serial, Some(true));
+        check(Some(&guarded), Place::Outside, None);
+        check(None, Place::Common, None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::fault::{Fault, Outcome};
 use super::params::{Batch, Column, params};
 use super::rates::Ring;
 use super::row::{Columns, count};
-use super::session::Session;
+use super::session::{Dialect, Session};
 use super::statement::Statement;
 use super::{decode, sql, tasks};
 use crate::rules::{HeldOfLane, Window, is_full};
@@ -28,7 +28,8 @@ use crate::rules::{HeldOfLane, Window, is_full};
 pub(super) enum Hold {
     /// Not at all.
     Look,
-    /// Nobody deletes them: for those who add jobs. Many may hold them so at once. Tasks with limits are left out.
+    /// Nobody deletes them: for those who add jobs. Many may hold them so at once. Tasks with limits are left out. See
+    /// `Tasks::share`.
     Share,
     /// Nobody else decides by their live jobs, or changes them.
     Change,
@@ -81,6 +82,40 @@ impl Tasks {
             self.read.insert(code, task);
         }
         Ok(())
+    }
+
+    /// Holds those without limits so that nobody deletes them, and leaves the others out: `Hold::Share`.
+    ///
+    /// MySQL keeps a row locked that it has looked at and left out, so there it is told which ones by a look before.
+    /// Those who hold a task so and then want it for themselves alone would wait for each other.
+    pub(super) async fn share<'t>(
+        &mut self,
+        session: &mut Session,
+        codes: impl IntoIterator<Item = &'t TaskCode>,
+    ) -> Outcome<()> {
+        match session.dialect() {
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => self.load(session, codes, Hold::Share).await,
+            #[cfg(feature = "mysql")]
+            Dialect::MySql => {
+                let codes: Vec<&TaskCode> = codes.into_iter().collect();
+                let mut seen = Tasks::default();
+                seen.load(session, codes.iter().copied(), Hold::Look).await?;
+                let free: Vec<&TaskCode> = codes.into_iter().filter(|code| seen.is_free(code)).collect();
+                self.load(session, free.iter().copied(), Hold::Share).await?;
+                match free.into_iter().all(|code| !self.knows(code) || self.is_free(code)) {
+                    true => Ok(()),
+                    false => Err(Fault::again("a task got a limit just now")),
+                }
+            }
+        }
+    }
+
+    /// Is it known to have no limits?
+    #[cfg(feature = "mysql")]
+    fn is_free(&self, code: &TaskCode) -> bool {
+        let task = self.read.get(code).and_then(|read| read.as_ref().ok()).and_then(Option::as_ref);
+        task.is_some_and(|task| !task.definition.is_guarded())
     }
 
     /// Was it read? Of the last `Hold::ChangeIfFree` and `Hold::Share`: is it held?

@@ -83,10 +83,9 @@ async fn retake_key(session: &mut Session, row: &JobRow) -> Outcome<Option<JobId
 
 async fn reopen(session: &mut Session, tasks: &mut Tasks, job: &Job, operate: &Operate) -> Outcome<()> {
     session.run(&sql::JOB_REOPEN, &params![job.id, operate.now]).await?;
-    // That it was one of those that run one after another is not in its record: it was long ago.
     let task = tasks.readable(session, &job.task).await?;
     let definition = task.as_ref().map(|task| &task.definition);
-    let lane = lane_of(definition, Place::Common, job.concurrency_key.as_deref());
+    let lane = lane_of(definition, Place::of_known(job, false), job.concurrency_key.as_deref());
     let int = |number| Column::Ints(vec![number]);
     let columns = vec![
         int(Some(job.id.0)),

@@ -5,7 +5,9 @@
 //! very many. Nodes that look at one time skip what another one is just taking. Only the mark GONE is read, never a lease.
 
 use mainspring_model::decide::Next;
-use mainspring_model::{BizId, Incarnation, JobId, QueueState, RetryRule, TaskCode, Timestamp, Trigger, Unique};
+use mainspring_model::{
+    BizId, Incarnation, JobId, PoolName, QueueState, RetryRule, TaskCode, Timestamp, Trigger, Unique,
+};
 
 use super::ServerStore;
 use super::fault::{Fault, Outcome};
@@ -35,10 +37,31 @@ impl ServerStore {
                     return Err(error);
                 }
                 tracing::warn!(%owner, %error, "what a dead node held is taken over in part, the rest in a moment");
-                break;
+                return Ok(all);
             }
         }
+        if let Err(error) = self.reroute(&mut all).await {
+            if all.is_empty() {
+                return Err(error);
+            }
+            tracing::warn!(%error, "parts of broadcasts that wait for dead nodes go to others in a moment");
+        }
         Ok(all)
+    }
+
+    /// Parts that wait for a node that takes no new work go to the pool of their task.
+    async fn reroute(&self, all: &mut TakenOver) -> Result<()> {
+        loop {
+            let stranded =
+                run!(self, Look, "take_over", session => session.rows(&sql::PARTS_STRANDED, &params![BATCH_MAX]))?;
+            if stranded.is_empty() {
+                return Ok(());
+            }
+            all.rerouted += run!(self, Write, "take_over", session => reroute_some(session, &stranded))?;
+            if stranded.len() as i64 != BATCH_MAX {
+                return Ok(());
+            }
+        }
     }
 
     /// Takes everything from an owner.
@@ -69,6 +92,20 @@ impl ServerStore {
             }
         }
     }
+}
+
+/// Queue rows before records, as everywhere. What was claimed or ended meanwhile stays.
+async fn reroute_some(session: &mut Session, stranded: &[Row]) -> Outcome<u64> {
+    let mut rerouted = 0;
+    for row in stranded {
+        let mut c = Columns::of(row);
+        let to = params![JobId(c.int()?), c.text()?];
+        if session.run(&sql::QUEUE_REROUTE, &to).await? == 1 {
+            session.run(&sql::JOB_REROUTE, &to).await?;
+            rerouted += 1;
+        }
+    }
+    Ok(rerouted)
 }
 
 async fn dead_owners(session: &mut Session) -> Outcome<Vec<Incarnation>> {
@@ -154,6 +191,7 @@ fn decode(held: Held, row: &Row) -> Outcome<Orphan> {
             Some((retry, c.word("fail strategy")?, c.word("on lost")?))
         }
     };
+    let pool = PoolName::stored(c.text()?);
     Ok(Orphan {
         held,
         task,
@@ -161,7 +199,7 @@ fn decode(held: Held, row: &Row) -> Outcome<Orphan> {
         node: c.opt_node()?.unwrap_or(NODE_NUMBER),
         start_time,
         live_key: biz_id.filter(|_| unique == Unique::Live),
-        facts: facts(retry_count, max_retry, lost_count, rules),
+        facts: facts(retry_count, max_retry, lost_count, rules, &pool),
         trigger: c.coded("trigger", Trigger::from_code)?,
         lane: decode::lane(&mut c)?,
     })

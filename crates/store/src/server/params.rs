@@ -27,10 +27,16 @@ pub(crate) enum Column<'a> {
 }
 
 impl Column<'_> {
-    fn json_at(&self, row: usize) -> serde_json::Value {
+    fn write_json(&self, row: usize, json: &mut String) {
         match self {
-            Column::Ints(values) => values[row].into(),
-            Column::Texts(values) => values[row].as_deref().into(),
+            Column::Ints(values) => match values[row] {
+                Some(number) => json.push_str(&number.to_string()),
+                None => json.push_str("null"),
+            },
+            Column::Texts(values) => match &values[row] {
+                Some(text) => json.push_str(&serde_json::to_string(text).unwrap_or_default()),
+                None => json.push_str("null"),
+            },
         }
     }
 
@@ -46,8 +52,19 @@ impl Batch<'_> {
     /// `[[1,"a"],[2,"b"]]`
     pub(crate) fn to_json(&self) -> String {
         let rows = self.columns.first().map_or(0, Column::len);
-        let row = |row| self.columns.iter().map(|column| column.json_at(row)).collect::<serde_json::Value>();
-        (0..rows).map(row).collect::<serde_json::Value>().to_string()
+        let mut json = String::from("[");
+        for row in 0..rows {
+            json.push_str(if row == 0 { "[" } else { ",[" });
+            for (at, column) in self.columns.iter().enumerate() {
+                if at > 0 {
+                    json.push(',');
+                }
+                column.write_json(row, &mut json);
+            }
+            json.push(']');
+        }
+        json.push(']');
+        json
     }
 }
 

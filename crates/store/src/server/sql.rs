@@ -74,6 +74,7 @@ statements! {
     common JOB_READ = "job_read";
     common JOB_RELEASE = "job_release";
     common JOB_REOPEN = "job_reopen";
+    common JOB_REROUTE = "job_reroute";
     mysql JOB_SETTLE_ALL = "job_settle_all";
     common JOB_SKIP = "job_skip";
     own JOB_START_ALL = "job_start_all";
@@ -120,6 +121,7 @@ statements! {
     own NOW = "now";
     own OUTPUT_INSERT = "output_insert";
     common OUTPUT_READ = "output_read";
+    common PARTS_STRANDED = "parts_stranded";
     common POOLS = "pools";
     common POOLS_LIMITED = "pools_limited";
     common POOL_LIMITS = "pool_limits";
@@ -149,6 +151,7 @@ statements! {
     common QUEUE_OLDEST_DUE = "queue_oldest_due";
     own QUEUE_PUT_BACK = "queue_put_back";
     common QUEUE_RELEASE = "queue_release";
+    common QUEUE_REROUTE = "queue_reroute";
     common QUEUE_SET_APART = "queue_set_apart";
     own QUEUE_START_ALL = "queue_start_all";
     common QUEUE_UNBEGUN = "queue_unbegun";

@@ -20,7 +20,7 @@ use crate::{NextFireChange, TaskChange};
 pub(super) enum Lock {
     /// Not at all: to show it.
     None,
-    /// Nobody else changes it or decides by its live jobs. Several tasks are locked in the order of their codes.
+    /// Nobody else changes it or decides by its live jobs. Several at once: `lanes::Tasks`.
     Change,
     /// Besides, nobody holds it in any other way.
     Remove,

@@ -5,7 +5,9 @@
 
 use mainspring_model::decide::Next;
 use mainspring_model::job::Lane;
-use mainspring_model::{BizId, Fence, Incarnation, JobId, NodeState, RetryRule, TaskCode, Timestamp, Trigger, Unique};
+use mainspring_model::{
+    BizId, Fence, Incarnation, JobId, NodeState, PoolName, RetryRule, TaskCode, Timestamp, Trigger, Unique,
+};
 use rusqlite::{CachedStatement, Connection, params};
 
 use super::decode::{Columns, readable};
@@ -80,7 +82,20 @@ fn take_over_from_gone(conn: &Connection, now: Timestamp) -> Outcome<TakenOver> 
             Next::Again { .. } => taken_over.lost += 1,
         }
     }
+    taken_over.rerouted = reroute(conn)?;
     Ok(taken_over)
+}
+
+/// Parts that wait for a node that takes no new work go to the pool of their task. How many.
+pub(super) fn reroute(conn: &Connection) -> Outcome<u64> {
+    let mut stranded = conn.prepare_cached(sql::PARTS_STRANDED)?;
+    let rows = stranded.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    let stranded = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    for (id, pool) in &stranded {
+        conn.prepare_cached(sql::QUEUE_REROUTE)?.execute(params![id, pool])?;
+        conn.prepare_cached(sql::JOB_REROUTE)?.execute(params![id, pool])?;
+    }
+    Ok(stranded.len() as u64)
 }
 
 pub(super) fn heartbeat(
@@ -168,6 +183,7 @@ fn read_orphan(conn: &Connection, held: Held) -> Outcome<Orphan> {
     };
     // The columns of the task's rules are only taken when there is a task.
     let mut c = Columns::from(row, 13);
+    let pool = PoolName::stored(c.text()?);
     Ok(Orphan {
         held,
         task,
@@ -175,7 +191,7 @@ fn read_orphan(conn: &Connection, held: Held) -> Outcome<Orphan> {
         node: c.take::<Option<u16>>()?.unwrap_or(NODE_NUMBER),
         start_time,
         live_key: biz_id.filter(|_| unique == Unique::Live),
-        facts: facts(retry_count, max_retry, lost_count, rules),
+        facts: facts(retry_count, max_retry, lost_count, rules, &pool),
         trigger: c.coded("trigger", Trigger::from_code)?,
         lane: lanes::decode(&mut c)?,
     })

@@ -10,7 +10,7 @@ use super::fault::{Fault, Outcome};
 use super::lanes::{self, Tasks, key_of};
 use super::schedule::after_end;
 use super::settle::{free_key, write_audit, write_death};
-use super::{jobs, sql};
+use super::{jobs, nodes, sql};
 use crate::rules::{
     Change, Place, alert_text, attempt_after, judge, lane_code, lane_of, operation_message, replaced_text,
 };
@@ -68,10 +68,9 @@ fn retake_key(conn: &Connection, row: &JobRow) -> Outcome<Option<JobId>> {
 fn reopen(conn: &Connection, job: &Job, operate: &Operate) -> Outcome<()> {
     let now = operate.now.as_ms();
     conn.prepare_cached(sql::JOB_REOPEN)?.execute([job.id.0, now])?;
-    // That it was one of those that run one after another is not in its record: it was long ago.
     let task = Tasks::new(conn).readable(&job.task)?;
     let definition = task.as_ref().map(|task| &task.definition);
-    let lane = lane_of(definition, Place::Common, job.concurrency_key.as_deref());
+    let lane = lane_of(definition, Place::of_known(job, false), job.concurrency_key.as_deref());
     let (task, pool, priority) = (job.task.as_str(), job.pool.as_str(), job.priority.code());
     let (owner, state) = (None::<i64>, QueueState::Queued.code());
     match &lane {
@@ -86,6 +85,10 @@ fn reopen(conn: &Connection, job: &Job, operate: &Operate) -> Outcome<()> {
         }
     }
     conn.prepare_cached(sql::DEAD_CLOSE)?.execute(params![job.id.0, now, operate.by])?;
+    if job.shard.is_some() {
+        // Its node may be gone, and nobody looks for the dead while one process owns the file.
+        nodes::reroute(conn)?;
+    }
     Ok(())
 }
 

@@ -53,6 +53,7 @@ statements! {
     JOB_READ = "job_read";
     JOB_RELEASE = "job_release";
     JOB_REOPEN = "job_reopen";
+    JOB_REROUTE = "job_reroute";
     JOB_SETTLE = "job_settle";
     JOB_SKIP = "job_skip";
     JOB_START = "job_start";
@@ -82,6 +83,7 @@ statements! {
     NODE_OTHERS_GONE = "node_others_gone";
     OUTPUT_INSERT = "output_insert";
     OUTPUT_READ = "output_read";
+    PARTS_STRANDED = "parts_stranded";
     POOLS = "pools";
     POOL_PUT = "pool_put";
     POOL_LIMITS = "pool_limits";
@@ -109,6 +111,7 @@ statements! {
     QUEUE_RELEASE = "queue_release";
     QUEUE_RELEASE_ORPHANS = "queue_release_orphans";
     QUEUE_RELEASE_OWN = "queue_release_own";
+    QUEUE_REROUTE = "queue_reroute";
     QUEUE_SET_APART = "queue_set_apart";
     QUEUE_SET_ASIDE = "queue_set_aside";
     QUEUE_START = "queue_start";

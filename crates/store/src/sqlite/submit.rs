@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mainspring_model::job::{Lane, OnLive, SkipReason};
-use mainspring_model::task::TaskSwitch;
 use mainspring_model::{
-    BizId, Code, Incarnation, JobId, JobStatus, PoolName, QueueState, Task, TaskCode, Timestamp, Unique, limits,
+    BizId, Code, Incarnation, JobId, JobStatus, PoolName, QueueState, Task, Timestamp, Unique, limits,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
@@ -18,6 +17,7 @@ use super::rates::PoolLimits;
 use super::{operate, sql};
 use crate::rules::{
     Meeting, Place, claims_at_insert, lane_code, lane_of, meet, refused_running, refused_task, refused_unreadable,
+    takes,
 };
 use crate::{NewJob, ReplacedJob, Submitted};
 
@@ -86,7 +86,7 @@ impl<'c> Batch<'c> {
     }
 
     fn submit(&mut self, job: &NewJob) -> Outcome<Submitted> {
-        let task = match self.taking_jobs(&job.task)? {
+        let task = match self.task_that_takes(job)? {
             Ok(task) => task,
             Err(code) => {
                 // A job that an earlier try stored stays stored, whatever happened to its task since.
@@ -116,10 +116,10 @@ impl<'c> Batch<'c> {
         }
     }
 
-    fn taking_jobs(&mut self, code: &TaskCode) -> Outcome<Result<Rc<Task>, Code>> {
-        Ok(match self.tasks.get(code)? {
+    fn task_that_takes(&mut self, job: &NewJob) -> Outcome<Result<Rc<Task>, Code>> {
+        Ok(match self.tasks.get(&job.task)? {
             None => Err(Code::TaskNotFound),
-            Some(task) if task.switch == TaskSwitch::Enabled => Ok(task),
+            Some(task) if takes(&task, job) => Ok(task),
             Some(_) => Err(Code::TaskDisabled),
         })
     }
@@ -143,7 +143,7 @@ impl<'c> Batch<'c> {
 
     /// Stores a job whose key is its own, unless the live jobs of its task keep it away.
     pub(super) fn join(&mut self, task: &Task, job: &NewJob) -> Outcome<Joining> {
-        let lane = lane_of(Some(&task.definition), Place::of(job.serial), job.concurrency_key.as_deref());
+        let lane = lane_of(Some(&task.definition), Place::of_new(job), job.concurrency_key.as_deref());
         let asks_to_claim = job.claim && lane.is_some();
         let counted = match job.on_live {
             OnLive::JoinBelow(jobs) => jobs.max(1),

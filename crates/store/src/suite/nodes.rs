@@ -59,7 +59,7 @@ pub async fn a_node_whose_lease_ran_out_is_taken_over_once(world: &World) {
     let claims = world.claim_as(OTHER, 2, T0).await.jobs;
     assert!(world.start(&claims[1], at(5)).await);
     let taken_over = world.taken_over_in_time().await;
-    assert_eq!(taken_over, TakenOver { nodes: vec![OTHER], released: 1, lost: 1, dead: 0 });
+    assert_eq!(taken_over, TakenOver { nodes: vec![OTHER], released: 1, lost: 1, ..TakenOver::default() });
     assert_eq!(world.state_of(OTHER).await, Some(NodeState::Gone));
     assert_eq!(world.store.take_over(at(20)).await.expect("takes over"), TakenOver::default());
     assert_eq!(world.store.heartbeat(OTHER, 15_000).await.expect("beats").state, NodeState::Gone);

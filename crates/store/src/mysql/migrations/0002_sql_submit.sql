@@ -101,7 +101,8 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET is_missing = TRUE;
 
     -- Until the end of the caller's transaction the task is not deleted.
-    SELECT task_status, pool, fail_strategy, execute_param, priority, retry_count, concurrency_key,
+    -- The parent of a broadcast waits for a coordinator, not for a slot of its task's pool.
+    SELECT task_status, IF(broadcast <> 0, '@broadcast', pool), fail_strategy, execute_param, priority, retry_count, concurrency_key,
            overlap <> 'ALLOW' OR max_running IS NOT NULL OR rate_limit IS NOT NULL OR start_deadline_seconds IS NOT NULL
                OR COALESCE(every_rhythm = 'FIXED_DELAY', FALSE)
     INTO t_status, t_pool, t_strategy, t_param, t_priority, t_retry, key_pointer, guarded

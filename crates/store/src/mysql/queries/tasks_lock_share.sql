@@ -1,4 +1,4 @@
--- Tasks of a batch that have no limits: nobody deletes them until the end of the transaction. Called by submit.
+-- Tasks of a batch, which had no limits a moment ago: nobody deletes them until the end of the transaction. Called by submit.
 -- Unique index on task_code, in the order of the batch.
 SELECT t.task_code, t.task_name, t.task_type, t.task_handler, t.cron_expression, t.time_zone, t.task_status, t.every_ms, t.every_rhythm,
        t.start_at, t.end_at, t.calendar, t.execute_param, t.timeout_seconds, t.fail_strategy, t.retry_count, t.retry_base_ms,
@@ -8,6 +8,4 @@ SELECT t.task_code, t.task_name, t.task_type, t.task_handler, t.cron_expression,
        t.next_fire_time, t.prev_fire_time, t.disabled_reason, t.version, t.create_time, t.update_time
 FROM JSON_TABLE($1, '$[*]' COLUMNS (code VARCHAR(100) PATH '$[0]')) b
 STRAIGHT_JOIN task_info t ON t.task_code = b.code
-WHERE t.overlap = 'ALLOW' AND t.max_running IS NULL AND t.rate_limit IS NULL AND t.start_deadline_seconds IS NULL
-      AND (t.every_rhythm IS NULL OR t.every_rhythm <> 'FIXED_DELAY')
 LOCK IN SHARE MODE

@@ -68,6 +68,7 @@ DECLARE
     body_ref   bigint;
     key        text;
     is_guarded boolean;
+    waits_in   text;
     first_job  bigint;
 BEGIN
     -- Until the end of the caller's transaction the task is not deleted.
@@ -124,6 +125,8 @@ BEGIN
             WHERE k.biz_id = mainspring_submit.biz_id AND k.task_code = task;
         END IF;
     END IF;
+    -- The parent of a broadcast waits for a coordinator, not for a slot of its task's pool.
+    waits_in := CASE WHEN of_task.broadcast <> 0 THEN '@broadcast' ELSE of_task.pool END;
     body := coalesce(payload, of_task.execute_param);
     key := CASE WHEN of_task.concurrency_key IS NOT NULL AND body IS NOT NULL
                 THEN mainspring_key_of(body, of_task.concurrency_key) END;
@@ -132,7 +135,7 @@ BEGIN
     END IF;
     INSERT INTO async_task (id, task_code, task_status, pool, trigger_type, priority, unique_mode, biz_id, max_retry, fence,
                             execute_time, timeout_ms, payload_ref, create_time, update_time, payload, concurrency_key)
-    VALUES (mainspring_submit.id, task, 0, of_task.pool, 0, urgency, (unique_mode = 'LIVE')::int,
+    VALUES (mainspring_submit.id, task, 0, waits_in, 0, urgency, (unique_mode = 'LIVE')::int,
             mainspring_submit.biz_id,
             coalesce(max_retry, CASE WHEN of_task.fail_strategy = 'RETRY' THEN of_task.retry_count ELSE 0 END), 0,
             due_ms, timeout_seconds::bigint * 1000, body_ref, now_ms, now_ms,
@@ -140,7 +143,7 @@ BEGIN
     is_guarded := of_task.overlap <> 'ALLOW' OR of_task.max_running IS NOT NULL OR of_task.rate_limit IS NOT NULL
         OR of_task.start_deadline_seconds IS NOT NULL OR of_task.every_rhythm = 'FIXED_DELAY';
     INSERT INTO job_queue (job_id, task_code, pool, priority, due, fence, state, lane, concurrency_key)
-    VALUES (mainspring_submit.id, task, of_task.pool, urgency, due_ms, 0, 0, coalesce(is_guarded, false)::int,
+    VALUES (mainspring_submit.id, task, waits_in, urgency, due_ms, 0, 0, coalesce(is_guarded, false)::int,
             CASE WHEN is_guarded THEN coalesce(key, '') END);
     -- Nodes look by themselves too: the notice only makes it sooner.
     PERFORM pg_notify('mainspring', 'jobs');

@@ -208,7 +208,7 @@ impl Met<'_> {
         if meet(job.on_live, self.live.jobs) == Meeting::KeepAway {
             return skipped(SkipReason::Overlap, self.oldest);
         }
-        let lane = lane_of(Some(definition), Place::of(job.serial), job.concurrency_key.as_deref());
+        let lane = lane_of(Some(definition), Place::of_new(job), job.concurrency_key.as_deref());
         let may_claim = claims_at_insert(lane.as_ref(), definition.rate_limit, self.live.jobs);
         let claimed = job.claim && may_claim && !self.limited.contains(&job.pool);
         self.live.jobs += 1;

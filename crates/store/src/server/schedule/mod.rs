@@ -36,10 +36,9 @@ pub(super) async fn fire(
     fires: &[Fire],
     now: Timestamp,
 ) -> Outcome<Vec<Fired>> {
-    let mut seen = BTreeSet::new();
-    let is_common = |fire: &Fire| fire.entries.iter().all(|entry| entry.job.on_live != OnLive::Replace);
-    let (together, apart): (Vec<usize>, Vec<usize>) =
-        (0..fires.len()).partition(|at| seen.insert(&fires[*at].task) && is_common(&fires[*at]));
+    let apart_codes = codes_apart(fires);
+    let (apart, together): (Vec<usize>, Vec<usize>) =
+        (0..fires.len()).partition(|at| apart_codes.contains(&fires[*at].task));
     let mut answers: Vec<Option<Fired>> = vec![None; fires.len()];
     let mut tasks = Tasks::default();
     if apart.is_empty() {
@@ -58,6 +57,14 @@ pub(super) async fn fire(
         }
     }
     Ok(answers.into_iter().flatten().collect())
+}
+
+/// Tasks whose jobs may take the place of live ones, and those that are named twice: their fires see each other.
+fn codes_apart(fires: &[Fire]) -> BTreeSet<&TaskCode> {
+    let mut seen = BTreeSet::new();
+    let replaces = |fire: &Fire| fire.entries.iter().any(|entry| entry.job.on_live == OnLive::Replace);
+    let apart = fires.iter().map(|fire| (&fire.task, !seen.insert(&fire.task) || replaces(fire)));
+    apart.filter(|(_, is_apart)| *is_apart).map(|(code, _)| code).collect()
 }
 
 /// Each of the chosen tasks for itself, in order.

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mainspring_model::task::TaskSwitch;
 use mainspring_model::{Code, Incarnation, JobId, JobStatus, PoolName, Task, TaskCode, Timestamp};
 
 use super::one::{One, again};
 use super::rows::{Beginning, NewRow, Taken, Wanted, count_duplicates, insert, stored, take_keys};
 use super::unreadable;
-use crate::rules::{Place, claims_at_insert, lane_of, refused_task};
+use crate::rules::{Place, claims_at_insert, lane_of, refused_task, takes};
 use crate::server::decode::read_attachment;
 use crate::server::fault::{Fault, Outcome};
 use crate::server::lanes::Tasks;
@@ -31,7 +30,7 @@ pub(super) async fn submit(
     let mut welcome: Vec<(usize, Arc<Task>)> = Vec::with_capacity(jobs.len());
     for (at, job) in jobs.iter().enumerate() {
         let code = match tasks.get(session, &job.task).await {
-            Ok(Some(task)) if task.switch == TaskSwitch::Enabled => {
+            Ok(Some(task)) if takes(&task, job) => {
                 welcome.push((at, task));
                 continue;
             }
@@ -83,9 +82,8 @@ async fn beginnings<'j>(
     jobs: &[&'j NewJob],
     welcome: &[(usize, Arc<Task>)],
 ) -> Outcome<Vec<NewRow<'j>>> {
-    let lane = |job: &NewJob, task: &Task| {
-        lane_of(Some(&task.definition), Place::of(job.serial), job.concurrency_key.as_deref())
-    };
+    let lane =
+        |job: &NewJob, task: &Task| lane_of(Some(&task.definition), Place::of_new(job), job.concurrency_key.as_deref());
     let mut limited = BTreeSet::<PoolName>::new();
     let mut live = BTreeMap::new();
     if welcome.iter().any(|(at, _)| jobs[*at].claim) {

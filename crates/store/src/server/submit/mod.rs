@@ -88,7 +88,7 @@ async fn hold_tasks(session: &mut Session, tasks: &mut Tasks, jobs: &[NewJob]) -
     *tasks = Tasks::default();
     let counted: BTreeSet<&TaskCode> = jobs.iter().filter(|job| counts_live(job)).map(|job| &job.task).collect();
     let codes: BTreeSet<&TaskCode> = jobs.iter().map(|job| &job.task).collect();
-    tasks.load(session, codes.difference(&counted).copied(), Hold::Share).await?;
+    tasks.share(session, codes.difference(&counted).copied()).await?;
     let others: Vec<&TaskCode> = codes.into_iter().filter(|code| !tasks.knows(code)).collect();
     tasks.load(session, others, Hold::Change).await
 }

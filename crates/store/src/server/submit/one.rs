@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mainspring_model::job::{OnLive, SkipReason};
-use mainspring_model::task::TaskSwitch;
-use mainspring_model::{BizId, Code, Incarnation, JobId, JobStatus, PoolName, QueueState, Task, TaskCode, Unique};
+use mainspring_model::{BizId, Code, Incarnation, JobId, JobStatus, PoolName, QueueState, Task, Unique};
 
 use super::many::Stored;
 use super::rows::{Beginning, NewRow, Wanted, count_duplicates, detach, insert, insert_keys};
-use crate::rules::{Meeting, Place, claims_at_insert, lane_of, meet, refused_running, refused_task};
+use crate::rules::{Meeting, Place, claims_at_insert, lane_of, meet, refused_running, refused_task, takes};
 use crate::server::fault::{Fault, Outcome};
 use crate::server::lanes::{self, Tasks};
 use crate::server::params::{Batch, Column, params};
@@ -49,7 +48,7 @@ impl One {
     }
 
     pub(super) async fn submit(&mut self, session: &mut Session, job: &NewJob) -> Outcome<Submitted> {
-        let task = match self.taking_jobs(session, &job.task).await? {
+        let task = match self.task_that_takes(session, job).await? {
             Ok(task) => task,
             Err(code) => {
                 // A job that an earlier try stored stays stored, whatever happened to its task since.
@@ -79,10 +78,10 @@ impl One {
         }
     }
 
-    async fn taking_jobs(&mut self, session: &mut Session, code: &TaskCode) -> Outcome<Result<Arc<Task>, Code>> {
-        Ok(match self.tasks.get(session, code).await? {
+    async fn task_that_takes(&mut self, session: &mut Session, job: &NewJob) -> Outcome<Result<Arc<Task>, Code>> {
+        Ok(match self.tasks.get(session, &job.task).await? {
             None => Err(Code::TaskNotFound),
-            Some(task) if task.switch == TaskSwitch::Enabled => Ok(task),
+            Some(task) if takes(&task, job) => Ok(task),
             Some(_) => Err(Code::TaskDisabled),
         })
     }
@@ -99,7 +98,7 @@ impl One {
         task: &Task,
         job: &NewJob,
     ) -> Outcome<Joining> {
-        let lane = lane_of(Some(&task.definition), Place::of(job.serial), job.concurrency_key.as_deref());
+        let lane = lane_of(Some(&task.definition), Place::of_new(job), job.concurrency_key.as_deref());
         let asks_to_claim = job.claim && lane.is_some();
         let counted = match job.on_live {
             OnLive::JoinBelow(jobs) => jobs.max(1),

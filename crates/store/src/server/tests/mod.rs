@@ -1,6 +1,7 @@
 //! What only database servers can show.
 
 mod cold;
+mod crowds;
 mod faults;
 mod opening;
 mod plans;

@@ -14,7 +14,8 @@ use crate::{Result, StoreError, Trouble};
 static PUT: Statement = same("INSERT INTO store_meta (name, value) VALUES ($1, $2)");
 static SET: Statement = same("UPDATE store_meta SET value = $2 WHERE name = $1 AND value <> $1");
 static GET: Statement = same("SELECT value FROM store_meta WHERE name = $1");
-static ALL: Statement = same("SELECT name FROM store_meta ORDER BY name");
+/// Without what the store itself has written.
+static ALL: Statement = same("SELECT name FROM store_meta WHERE name <> 'server' ORDER BY name");
 static WRONG: Statement = same("SELECT nothing FROM nowhere");
 static SUM: Statement = Statement::new(
     "sum",
@@ -155,7 +156,7 @@ async fn a_commit_without_an_answer_is_unknown() {
     .await;
 }
 
-async fn cut_all_others(url: &str) {
+pub(super) async fn cut_all_others(url: &str) {
     let mut session = session(url).await;
     if url.starts_with("postgres") {
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity

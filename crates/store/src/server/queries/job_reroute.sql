@@ -1,0 +1,3 @@
+-- The record of a part that goes to another pool. Called by join and take_over.
+-- Primary key of async_task.
+UPDATE async_task SET pool = $2 WHERE id = $1
