@@ -37,6 +37,7 @@ async fn press(store: &ServerStore, request_id: &str) -> Result<Pressed> {
 #[tokio::test]
 async fn what_a_cut_commit_did_is_unknown_and_can_be_asked() {
     through_proxy(async |proxy, store| {
+        press(store, "warm").await.expect("connects, which commits too");
         for (when, then) in [(When::Before, Pressed::First), (When::After, Pressed::UnderWay)] {
             let id = format!("{when:?}");
             proxy.cut_at_commit(when);
