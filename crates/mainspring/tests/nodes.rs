@@ -1,5 +1,6 @@
 //! Several nodes on one store: leases, take-over, and what one node hears of the others.
 
+mod broadcast;
 mod cluster;
 
 use std::collections::BTreeSet;

@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod after_end;
+pub mod broadcast;
 pub mod claim;
 pub mod differential;
 pub mod finish;
@@ -123,6 +124,16 @@ macro_rules! store_suite {
                     claims_of_several_nodes_at_once_keep_the_limit_of_a_pool,
                     a_part_of_a_broadcast_knows_which_it_is,
                     changes_of_definitions_are_news_and_fires_are_not,
+                }
+                broadcast {
+                    a_parent_stands_in_the_lane_for_its_parts,
+                    a_parent_is_replaced_without_its_parts,
+                    parts_enter_no_lane_when_their_task_gets_a_limit,
+                    parts_of_a_broadcast_that_was_accepted_are_taken,
+                    parts_that_wait_for_a_node_that_is_gone_go_to_the_pool_of_their_task,
+                    parts_that_wait_for_a_draining_node_go_elsewhere,
+                    a_part_that_is_taken_up_again_waits_for_no_node_that_is_gone,
+                    a_lost_coordinator_is_repeated_whatever_its_task_says_of_lost_bodies,
                 }
                 admin {
                     a_task_is_kept_as_it_was_defined,
@@ -273,6 +284,7 @@ mod tests {
         let list = include_str!("mod.rs");
         for cases in [
             include_str!("admin.rs"),
+            include_str!("broadcast.rs"),
             include_str!("claim.rs"),
             include_str!("finish.rs"),
             include_str!("fire.rs"),

@@ -12,7 +12,7 @@ const OTHER: Incarnation = Incarnation(12);
 
 impl World {
     /// Beside those that are there, with a lease.
-    async fn join_beside(&self, incarnation: Incarnation, lease_ms: i64) -> u16 {
+    pub(super) async fn join_beside(&self, incarnation: Incarnation, lease_ms: i64) -> u16 {
         let node = crate::NewNode { lease_ms, ..new_node(incarnation, Replaces::Nobody) };
         self.store.join(node, T0).await.expect("joins").node_number
     }
