@@ -303,9 +303,7 @@ impl Pool {
 
 impl State {
     fn pop(&mut self, now: Timestamp) -> Option<Claim> {
-        let claim = self.ready.pop(now)?;
-        self.starting.insert(claim.held(), None);
-        Some(claim)
+        self.ready.pop(now).inspect(|claim| drop(self.starting.insert(claim.held(), None)))
     }
 
     /// Half empty: a claim now brings a useful portion.
