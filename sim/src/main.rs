@@ -12,7 +12,7 @@ mainspring-sim --twice N [--from S] [--store sqlite|memory]
   --seeds N    runs that many seeds (100)
   --from S     the first of them (1)
   --store      the store under test (sqlite)
-  --planted    breaks the store on purpose, one fault after the other; each must be seen within N seeds (60)
+  --planted    breaks the store on purpose, one fault after the other; each must be seen within N seeds (150)
   --twice N    runs N seeds twice and compares their traces
   --verbose    prints the figures of every seed, and the whole trace of one that fails";
 
@@ -79,7 +79,7 @@ fn read(words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         }
     }
     if arguments.seeds == 0 {
-        arguments.seeds = if arguments.mode == Mode::Planted { 60 } else { 100 };
+        arguments.seeds = if arguments.mode == Mode::Planted { 150 } else { 100 };
     }
     Ok(arguments)
 }

@@ -1,6 +1,7 @@
-//! The simulation as a test: seeds hold, runs repeat, and every check sees the fault it is there for.
+//! The simulation as a test: seeds hold and runs repeat. That every check sees the fault it is there for is shown by the
+//! program itself (`--planted`), which CI runs.
 
-use mainspring_sim::{Bug, Options, StoreKind, run};
+use mainspring_sim::{Options, StoreKind, run};
 
 /// Seeds that once found a fault of the engine or of a store.
 const SEEDS_OF_FIXED_FAULTS: [u64; 26] = [
@@ -8,7 +9,6 @@ const SEEDS_OF_FIXED_FAULTS: [u64; 26] = [
     4695, 4956, 5021, 5631,
 ];
 const SEEDS_OF_FIXED_FAULTS_IN_MEMORY: [u64; 1] = [20_201];
-const SEEDS_UNTIL_SEEN: u64 = 150;
 
 fn check_holds(seed: u64, store: StoreKind) {
     let report = run(seed, Options { store, ..Options::default() });
@@ -42,14 +42,5 @@ fn a_seed_runs_the_same_twice() {
             (report.hash, report.events, report.last_events)
         };
         assert_eq!(trace(), trace(), "seed {seed}");
-    }
-}
-
-#[test]
-fn every_planted_fault_is_seen_by_its_check() {
-    for bug in Bug::ALL.iter().copied() {
-        let options = Options { bug: Some(bug), ..Options::default() };
-        let sees = |seed| run(seed, options).violations.iter().any(|violation| violation.invariant == bug.breaks());
-        assert!((1..=SEEDS_UNTIL_SEEN).any(sees), "{bug:?} is not seen by {}", bug.breaks());
     }
 }

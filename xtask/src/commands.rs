@@ -37,7 +37,7 @@ pub(crate) fn tidy() -> Result<bool> {
     Ok(complaints.is_empty())
 }
 
-pub(crate) const SIM_SEEDS: &str = "500";
+pub(crate) const SIM_SEEDS: &str = "200";
 
 /// Numbers are seeds, each run by itself; all else is passed on.
 pub(crate) fn sim(args: &[String]) -> Result<bool> {

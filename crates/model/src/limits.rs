@@ -100,6 +100,9 @@ pub const LAST_WORDS_MS: u64 = 3_000;
 pub const NEWS_LOOK_MS: u64 = 1_000;
 /// Not more often than this, however many hints come.
 pub const NEWS_PAUSE_MS: u64 = 100;
+/// So often a node looks at all that it is said to hold, also when its bodies are short: a claim without an answer may
+/// commit later than anybody waits for it.
+pub const RECOUNT_MS: u64 = 15_000;
 /// Tasks that are not known here and whose jobs are left to others; past it such jobs are taken and given back.
 pub const STRANGE_TASKS_MAX: usize = 1_000;
 /// Callers that look for the end of their job in the store at one time.

@@ -79,7 +79,8 @@ impl Desk<'_> {
             job.serial = false;
         }
         let status = JobStatus::Pending;
-        let expected = Image { status, retry_count: 0, lost_count: 0, queue: queued(now), ..before };
+        let fence = before.fence.next();
+        let expected = Image { status, fence, retry_count: 0, lost_count: 0, queue: queued(now), ..before };
         self.judge("operate", id, expected);
     }
 

@@ -13,19 +13,21 @@ use crate::core::Core;
 
 pub(crate) async fn reconcile(core: Arc<Core>) {
     let mut strange = BTreeSet::new();
+    let mut compared_at = core.clock.monotonic();
     loop {
         let wake = core.node.reconcile_wake.notified();
         tokio::select! {
             biased;
             () = wake => {}
             () = core.clock.sleep(Duration::from_millis(limits::NEWS_LOOK_MS)) => {
-                if strange.is_empty() && !core.anything_lasts() {
+                let since = core.clock.monotonic().saturating_sub(compared_at);
+                if strange.is_empty() && !core.anything_lasts() && since < Duration::from_millis(limits::RECOUNT_MS) {
                     continue;
                 }
             }
         }
         match core.compare_held(&strange).await {
-            Ok(still) => strange = still,
+            Ok(still) => (strange, compared_at) = (still, core.clock.monotonic()),
             Err(error) => tracing::debug!(%error, "what this node holds is compared again in a moment"),
         }
         core.clock.sleep(Duration::from_millis(limits::NEWS_PAUSE_MS)).await;

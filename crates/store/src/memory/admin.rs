@@ -77,7 +77,7 @@ impl Data {
         let queued = Queued {
             task: job.task.clone(),
             due: now,
-            fence: job.fence,
+            fence: job.fence.next(),
             owner: None,
             state: QueueState::Queued,
             suspect: false,

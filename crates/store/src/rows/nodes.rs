@@ -79,13 +79,13 @@ pub struct Beat {
     pub news: News,
 }
 
-/// Numbers that grow with what other nodes change; who sees another number than before reads again.
+/// Numbers that change with what other nodes do; who sees another number than before reads again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct News {
     /// With every change of a task's definition or switch, of a pool or of a calendar. Not with fires.
     pub definitions: i64,
-    /// With every loss of commits that were acknowledged (a fail-over to a standby that lay behind): all claims of before
-    /// are void.
+    /// Drawn anew with every loss of commits that were acknowledged (a fail-over to a standby that lay behind): all claims
+    /// of before are void.
     pub history: i64,
 }
 

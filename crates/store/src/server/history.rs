@@ -5,10 +5,12 @@
 //! is not as it was, one node makes all claims void: fences jump ahead, and what was held is released. Nothing is counted
 //! against the jobs: their bodies may still run.
 //!
-//! **Invariants:** one node does it, by comparing and setting under the lock of the cluster's row; a process that hears of
-//! a newer history forgets what it had seen of the older one.
+//! **Invariants:** one node does it, by comparing and setting under the lock of the cluster's row. A history is a number
+//! that is drawn, so that one which was lost never comes again; a process that was told another one knows that those it
+//! had before are over. Fences of a new history are past all of the ones before: the database's time in milliseconds is.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::fault::{Fault, Outcome};
 use super::nodes::no_cluster;
@@ -18,15 +20,18 @@ use super::session::{Begin, Session};
 use super::sql;
 use crate::OpenError;
 
-/// How far fences jump ahead: nobody claims one job that often while a standby lies behind.
-const FENCES_SKIPPED: i64 = 1_000;
-
 #[derive(Debug)]
 pub(crate) struct History {
     place: String,
     /// The server says who it is. Some services do not let ask.
     knows_server: bool,
-    seen: Mutex<Seen>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    seen: Seen,
+    over: BTreeSet<i64>,
 }
 
 /// What this process has seen of the cluster.
@@ -62,7 +67,7 @@ impl History {
                 None
             }
         };
-        let history = History { place: place.to_owned(), knows_server: server.is_some(), seen: Mutex::default() };
+        let history = History { place: place.to_owned(), knows_server: server.is_some(), known: Mutex::default() };
         session.begin(Begin::Write).await.map_err(unusable)?;
         if let Some(name) = cluster {
             check_name(session, place, name).await?;
@@ -77,34 +82,33 @@ impl History {
 
     /// With each heartbeat.
     pub(super) fn saw(&self, now: Seen) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen = later(*seen, now);
+        self.known().saw(now);
     }
 
-    fn seen(&self) -> Seen {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Of a new connection, before its first use.
     pub(super) async fn check(&self, session: &mut Session) -> Outcome<()> {
         // Before the question: what others see meanwhile is no loss.
-        let seen = self.seen();
+        let known = self.known().clone();
         session.begin(Begin::Snapshot).await?;
         let told = self.ask(session).await?;
         session.command("COMMIT").await?;
-        if !is_lost(seen, &told) {
+        if !known.is_lost(&told) {
             self.saw(told.seen);
             return Ok(());
         }
         session.begin(Begin::Write).await?;
-        let is_ours = self.renew(session, seen, &told).await?;
+        let is_ours = self.renew(session, &told).await?;
         session.command("COMMIT").await?;
         if is_ours {
             tracing::error!(
                 place = self.place,
                 server = told.server,
                 written_by = told.written_by,
-                beats_seen = seen.beats,
+                beats_seen = known.seen.beats,
                 beats_told = told.seen.beats,
                 "history lost: the database has not all that it acknowledged; all claims are void, bodies that run are told"
             );
@@ -121,16 +125,16 @@ impl History {
     }
 
     /// `false`: another node was first.
-    async fn renew(&self, session: &mut Session, seen: Seen, told: &Told) -> Outcome<bool> {
+    async fn renew(&self, session: &mut Session, told: &Told) -> Outcome<bool> {
         if session.number(&sql::HISTORY_LOCK, &[]).await? != Some(told.seen.history) {
             return Ok(false);
         }
         let message = "history lost: the database went back to an earlier state";
         session.run(&sql::HISTORY_ATTEMPTS, &params![message]).await?;
         session.run(&sql::HISTORY_JOBS, &[]).await?;
-        session.run(&sql::HISTORY_QUEUE, &params![FENCES_SKIPPED]).await?;
-        let now = Seen { history: told.seen.history.max(seen.history) + 1, beats: told.seen.beats.max(seen.beats) + 1 };
-        session.run(&sql::HISTORY_WRITE, &params![now.history, now.beats]).await?;
+        let floor = session.number(&sql::NOW, &[]).await?.unwrap_or(0);
+        session.run(&sql::HISTORY_QUEUE, &params![floor]).await?;
+        session.run(&sql::HISTORY_WRITE, &params![fastrand::i64(1..), 0_i64, floor]).await?;
         if let Some(server) = &told.server {
             session.run(&sql::SERVER_WRITE, &params![server.as_str()]).await?;
         }
@@ -138,15 +142,23 @@ impl History {
     }
 }
 
-/// A newer history begins its own count.
-fn later(seen: Seen, now: Seen) -> Seen {
-    if now.history == seen.history { Seen { beats: now.beats.max(seen.beats), ..now } } else { now }
-}
+impl Known {
+    /// A new history begins its own count. Word of one that is over is late, or the database went back to it: that shows
+    /// at the next connection.
+    fn saw(&mut self, now: Seen) {
+        if now.history == self.seen.history {
+            self.seen.beats = self.seen.beats.max(now.beats);
+        } else if !self.over.contains(&now.history) {
+            self.over.insert(self.seen.history);
+            self.seen = now;
+        }
+    }
 
-fn is_lost(seen: Seen, told: &Told) -> bool {
-    let is_other = told.server.is_some() && told.written_by.is_some() && told.server != told.written_by;
-    let went_back = (told.seen.history, told.seen.beats) < (seen.history, seen.beats);
-    is_other || went_back
+    fn is_lost(&self, told: &Told) -> bool {
+        let is_other = told.server.is_some() && told.written_by.is_some() && told.server != told.written_by;
+        let went_back = told.seen.history == self.seen.history && told.seen.beats < self.seen.beats;
+        is_other || went_back || self.over.contains(&told.seen.history)
+    }
 }
 
 /// System identifier and timeline, or the server's id.
@@ -179,28 +191,35 @@ mod tests {
         Seen { history, beats }
     }
 
-    #[test]
-    fn a_loss_shows_by_the_server_or_by_the_count_of_heartbeats() {
-        let check = |before: Seen, now: Seen, written_by: Option<&str>, server: Option<&str>, expect: bool| {
-            let own = |text: Option<&str>| text.map(str::to_owned);
-            let told = Told { seen: now, written_by: own(written_by), server: own(server) };
-            assert_eq!(is_lost(before, &told), expect, "{before:?} {told:?}");
-        };
-        check(seen(0, 7), seen(0, 7), Some("a"), Some("a"), false);
-        check(seen(0, 7), seen(0, 9), Some("a"), Some("a"), false);
-        check(seen(0, 7), seen(0, 6), Some("a"), Some("a"), true);
-        check(seen(0, 7), seen(0, 9), Some("a"), Some("b"), true);
-        check(seen(0, 7), seen(0, 9), Some("a"), None, false);
-        // Another node has seen to it: its count begins where it was.
-        check(seen(0, 7), seen(1, 3), Some("b"), Some("b"), false);
-        // That was lost as well.
-        check(seen(1, 3), seen(0, 9), Some("b"), Some("b"), true);
+    fn known(before: &[Seen]) -> Known {
+        let mut known = Known { seen: before[0], ..Known::default() };
+        before.iter().for_each(|seen| known.saw(*seen));
+        known
     }
 
     #[test]
-    fn what_was_seen_never_goes_back_within_a_history() {
-        assert_eq!(later(seen(0, 7), seen(0, 6)), seen(0, 7));
-        assert_eq!(later(seen(0, 7), seen(0, 8)), seen(0, 8));
-        assert_eq!(later(seen(0, 7), seen(1, 2)), seen(1, 2));
+    fn a_loss_shows_by_the_server_by_the_count_of_heartbeats_or_by_a_history_that_was_over() {
+        let check = |before: &[Seen], now: Seen, written_by: Option<&str>, server: Option<&str>, expect: bool| {
+            let own = |text: Option<&str>| text.map(str::to_owned);
+            let told = Told { seen: now, written_by: own(written_by), server: own(server) };
+            assert_eq!(known(before).is_lost(&told), expect, "{before:?} {told:?}");
+        };
+        check(&[seen(5, 7)], seen(5, 7), Some("a"), Some("a"), false);
+        check(&[seen(5, 7)], seen(5, 9), Some("a"), Some("a"), false);
+        check(&[seen(5, 7)], seen(5, 6), Some("a"), Some("a"), true);
+        check(&[seen(5, 7)], seen(5, 9), Some("a"), Some("b"), true);
+        check(&[seen(5, 7)], seen(5, 9), Some("a"), None, false);
+        // Another node has seen to it: its count begins anew, and its number says nothing.
+        check(&[seen(5, 7)], seen(3, 2), Some("b"), Some("b"), false);
+        // That was lost as well.
+        check(&[seen(5, 7), seen(3, 2)], seen(5, 9), Some("b"), Some("b"), true);
+    }
+
+    #[test]
+    fn what_was_seen_never_goes_back() {
+        assert_eq!(known(&[seen(5, 7), seen(5, 6)]).seen, seen(5, 7));
+        assert_eq!(known(&[seen(5, 7), seen(5, 8)]).seen, seen(5, 8));
+        assert_eq!(known(&[seen(5, 7), seen(3, 2)]).seen, seen(3, 2));
+        assert_eq!(known(&[seen(5, 7), seen(3, 2), seen(5, 9)]).seen, seen(3, 2));
     }
 }

@@ -4,13 +4,14 @@
 
 use mainspring_model::decide::expired_text;
 use mainspring_model::job::{DeadCause, QueueState, SkipReason};
-use mainspring_model::{AttemptStatus, BizId, Job, JobId, JobStatus, Timestamp, Unique, limits};
+use mainspring_model::{AttemptStatus, BizId, Fence, Job, JobId, JobStatus, Timestamp, Unique, limits};
 
 use super::audit::{By, write_audit};
 use super::decode::{JobRow, read_job};
 use super::ends::{free_key, write_death};
 use super::fault::{Fault, Outcome};
 use super::lanes::{self, Hold, Tasks, key_of};
+use super::nodes::no_cluster;
 use super::params::{Batch, Column, params};
 use super::row::Columns;
 use super::schedule::after_end;
@@ -83,6 +84,9 @@ async fn retake_key(session: &mut Session, row: &JobRow) -> Outcome<Option<JobId
 
 async fn reopen(session: &mut Session, tasks: &mut Tasks, job: &Job, operate: &Operate) -> Outcome<()> {
     session.run(&sql::JOB_REOPEN, &params![job.id, operate.now]).await?;
+    let floor = session.number(&sql::FENCE_FLOOR, &[]).await?.ok_or_else(no_cluster)?;
+    // It grows, so that a cancel that was meant for the generation before does not reach this one.
+    let fence = job.fence.next().max(Fence(floor));
     let task = tasks.readable(session, &job.task).await?;
     let definition = task.as_ref().map(|task| &task.definition);
     let lane = lane_of(definition, Place::of_known(job, false), job.concurrency_key.as_deref());
@@ -93,7 +97,7 @@ async fn reopen(session: &mut Session, tasks: &mut Tasks, job: &Job, operate: &O
         Column::Texts(vec![Some(job.pool.as_str().into())]),
         int(Some(job.priority.code())),
         int(Some(operate.now.as_ms())),
-        int(Some(job.fence.0)),
+        int(Some(fence.0)),
         int(None),
         int(Some(QueueState::Queued.code())),
         int(Some(lane_code(lane.as_ref()))),

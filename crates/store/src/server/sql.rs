@@ -46,6 +46,7 @@ statements! {
     own DEAD_INSERT_ALL = "dead_insert_all";
     common DEAD_JOBS = "dead_jobs";
     common DEAD_JOBS_OF_TASK = "dead_jobs_of_task";
+    common FENCE_FLOOR = "fence_floor";
     own HISTORY_ATTEMPTS = "history_attempts";
     own HISTORY_JOBS = "history_jobs";
     common HISTORY_LOCK = "history_lock";

@@ -67,6 +67,8 @@ fn retake_key(conn: &Connection, row: &JobRow) -> Outcome<Option<JobId>> {
 
 fn reopen(conn: &Connection, job: &Job, operate: &Operate) -> Outcome<()> {
     let now = operate.now.as_ms();
+    // It grows, so that a cancel that was meant for the generation before does not reach this one.
+    let fence = job.fence.next().0;
     conn.prepare_cached(sql::JOB_REOPEN)?.execute([job.id.0, now])?;
     let task = Tasks::new(conn).readable(&job.task)?;
     let definition = task.as_ref().map(|task| &task.definition);
@@ -75,12 +77,12 @@ fn reopen(conn: &Connection, job: &Job, operate: &Operate) -> Outcome<()> {
     let (owner, state) = (None::<i64>, QueueState::Queued.code());
     match &lane {
         None => {
-            let row = params![job.id.0, task, pool, priority, now, job.fence.0, owner, state];
+            let row = params![job.id.0, task, pool, priority, now, fence, owner, state];
             conn.prepare_cached(sql::QUEUE_INSERT)?.execute(row)?;
         }
         Some(lane) => {
             let code = lane_code(Some(lane));
-            let row = params![job.id.0, task, pool, priority, now, job.fence.0, owner, state, code, key_of(lane)];
+            let row = params![job.id.0, task, pool, priority, now, fence, owner, state, code, key_of(lane)];
             conn.prepare_cached(sql::QUEUE_INSERT_LANE)?.execute(row)?;
         }
     }

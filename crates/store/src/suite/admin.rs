@@ -213,10 +213,10 @@ pub async fn a_retry_opens_a_new_generation(world: &World) {
     world.settle(settlement(&claim, failed(false))).await;
     let Operated::Done(job) = world.operate(1, JobOperation::Retry, at(50)).await else { panic!("it is allowed") };
     assert_eq!((job.status, job.retry_count, job.lost_count, job.attempts), (JobStatus::Pending, 0, 0, 2));
-    assert_eq!((job.finish_time, job.fence, job.queue.map(|entry| entry.due)), (None, Fence(2), Some(at(50))));
+    assert_eq!((job.finish_time, job.fence, job.queue.map(|entry| entry.due)), (None, Fence(3), Some(at(50))));
     assert_eq!(world.store.dead_jobs(None, 10, None).await.expect("reads").items, []);
     let next = world.claim(1, at(50)).await.jobs.remove(0);
-    assert_eq!((next.fence, next.attempts), (Fence(3), 2));
+    assert_eq!((next.fence, next.attempts), (Fence(4), 2));
     assert_eq!(world.settle(settlement(&next, failed(false))).await, Settled::Applied);
     assert_eq!(world.store.dead_jobs(None, 10, None).await.expect("reads").items.len(), 1);
 }

@@ -124,10 +124,10 @@ pub async fn attempts_come_newest_first(world: &World) {
         let page = world.store.attempts_of_job(JobId(1), limit, cursor).await.expect("reads");
         (page.items.iter().map(|row| row.fence.0).collect::<Vec<_>>(), page.next)
     };
-    assert_eq!(of_job(10, None).await, (vec![2, 1], None));
-    assert_eq!(of_job(2, None).await, (vec![2, 1], None));
+    assert_eq!(of_job(10, None).await, (vec![3, 1], None));
+    assert_eq!(of_job(2, None).await, (vec![3, 1], None));
     let (newest, next) = of_job(1, None).await;
-    assert_eq!((newest, next.is_some()), (vec![2], true));
+    assert_eq!((newest, next.is_some()), (vec![3], true));
     assert_eq!(of_job(1, next).await, (vec![1], None));
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
@@ -138,7 +138,7 @@ pub async fn attempts_come_newest_first(world: &World) {
             break;
         }
     }
-    let expect: Vec<_> = (1..=6).rev().map(|id| (id, 2)).chain((1..=6).rev().map(|id| (id, 1))).collect();
+    let expect: Vec<_> = (1..=6).rev().map(|id| (id, 3)).chain((1..=6).rev().map(|id| (id, 1))).collect();
     assert_eq!(seen, expect);
 }
 

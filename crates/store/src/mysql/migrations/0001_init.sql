@@ -13,10 +13,12 @@ CREATE TABLE IF NOT EXISTS cluster (
     cluster_name VARCHAR(100) NOT NULL,
     -- Changes of tasks, pools and calendars.
     definitions  BIGINT NOT NULL,
+    -- A number that was drawn when commits were lost, the heartbeats in it, and a fence that none of before it reached.
     history      BIGINT NOT NULL,
-    beats        BIGINT NOT NULL
+    beats        BIGINT NOT NULL,
+    fence_floor  BIGINT NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE $collation;
-INSERT IGNORE INTO cluster (id, cluster_name, definitions, history, beats) VALUES (1, '', 0, 0, 0);
+INSERT IGNORE INTO cluster (id, cluster_name, definitions, history, beats, fence_floor) VALUES (1, '', 0, 0, 0, 0);
 
 CREATE TABLE IF NOT EXISTS task_info (
     id                     BIGINT AUTO_INCREMENT PRIMARY KEY,
