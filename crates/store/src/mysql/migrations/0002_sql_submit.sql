@@ -91,7 +91,7 @@ BEGIN
     DECLARE due_ms, urgency, first_job, body_ref, guarded BIGINT;
     DECLARE said_retry, said_timeout, said_at, said_delay DECIMAL(65, 0);
     DECLARE said_key TEXT CHARACTER SET utf8mb4 COLLATE $collation;
-    DECLARE said_unique, said_priority TEXT CHARACTER SET utf8mb4;
+    DECLARE said_unique, said_priority TEXT CHARACTER SET utf8mb4 COLLATE $collation;
     DECLARE body LONGTEXT CHARACTER SET utf8mb4 COLLATE $collation;
     DECLARE limit_key, key_pointer TEXT CHARACTER SET utf8mb4 COLLATE $collation;
     DECLARE t_status, t_pool, t_strategy TEXT CHARACTER SET utf8mb4 COLLATE $collation;
@@ -127,8 +127,11 @@ BEGIN
     IF CHAR_LENGTH(said_key) NOT BETWEEN 1 AND 200 OR said_key REGEXP '[[:cntrl:]]' THEN
         CALL mainspring_refuse('422', 'bizId must have 1 to 200 characters, none of them a control character');
     END IF;
-    SET said_unique = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(options, '$.unique')), 'ALWAYS');
-    IF said_unique NOT IN ('ALWAYS', 'LIVE') THEN
+    -- As a value of its own: what JSON functions give does not mix with words of another collation.
+    SET said_unique = JSON_UNQUOTE(JSON_EXTRACT(options, '$.unique'));
+    IF said_unique IS NULL THEN
+        SET said_unique = 'ALWAYS';
+    ELSEIF said_unique NOT IN ('ALWAYS', 'LIVE') THEN
         CALL mainspring_refuse('422', 'unique must be ALWAYS or LIVE');
     END IF;
     SET said_priority = JSON_UNQUOTE(JSON_EXTRACT(options, '$.priority'));

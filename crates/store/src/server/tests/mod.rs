@@ -6,6 +6,7 @@ mod faults;
 mod opening;
 mod plans;
 mod sessions;
+mod submit_sql;
 mod suites;
 mod together;
 

@@ -1,0 +1,227 @@
+//! Jobs that an application stores in its own transaction: there with its commit, never there without, and the same jobs as
+//! those that come through the library.
+
+use std::sync::Arc;
+
+use mainspring_model::rate::RateLimit;
+use mainspring_model::task::{TaskDefinition, TaskSwitch};
+use mainspring_model::{Code, Job, JobId, Priority, Span, Timestamp, Unique};
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::{on_each, open};
+use crate::suite::world::{TASK, at, definition, done, settlement, task};
+use crate::suite::{Subject, World};
+use crate::{ServerStore, Store as _, SubmitIn, SubmitInError, SubmittedIn, submit_in};
+
+/// All that is submitted without a time is due.
+const LATER: Timestamp = Timestamp::from_ms(4_000_000_000_000);
+
+/// The application's connection.
+enum Application {
+    Postgres(sqlx::PgConnection),
+    MySql(sqlx::MySqlConnection),
+}
+
+impl Application {
+    async fn connect(url: &str) -> Application {
+        match url.starts_with("postgres") {
+            true => Application::Postgres(sqlx::PgConnection::connect(url).await.expect("connects")),
+            false => {
+                let url = url.replace("mariadb://", "mysql://");
+                Application::MySql(sqlx::MySqlConnection::connect(&url).await.expect("connects"))
+            }
+        }
+    }
+
+    async fn run(&mut self, text: &str) {
+        let done = match self {
+            Application::Postgres(connection) => sqlx::raw_sql(AssertSqlSafe(text)).execute(connection).await.map(drop),
+            Application::MySql(connection) => sqlx::raw_sql(AssertSqlSafe(text)).execute(connection).await.map(drop),
+        };
+        done.expect("runs");
+    }
+
+    async fn submit(&mut self, job: &SubmitIn) -> Result<SubmittedIn, SubmitInError> {
+        match self {
+            Application::Postgres(connection) => submit_in(connection, job).await,
+            Application::MySql(connection) => submit_in(connection, job).await,
+        }
+    }
+
+    /// In a transaction of its own.
+    async fn submit_now(&mut self, job: &SubmitIn) -> SubmittedIn {
+        self.run("BEGIN").await;
+        let submitted = self.submit(job).await.expect("is stored");
+        self.run("COMMIT").await;
+        submitted
+    }
+
+    async fn refusal(&mut self, job: &SubmitIn) -> (Code, String) {
+        self.run("BEGIN").await;
+        let refused = self.submit(job).await.expect_err("is refused");
+        self.run("ROLLBACK").await;
+        let SubmitInError::Refused(refused) = refused else { panic!("{refused}") };
+        (refused.code, refused.detail)
+    }
+}
+
+fn wanted(code: &str) -> SubmitIn {
+    SubmitIn {
+        task: task(code),
+        payload: Some(r#"{"order": 42}"#.into()),
+        biz_id: None,
+        unique: Unique::Always,
+        at: None,
+        delay: None,
+        priority: None,
+        max_retry: None,
+        timeout: None,
+    }
+}
+
+/// A job of `TASK` that is none other than with this payload.
+fn with_payload(payload: &str) -> SubmitIn {
+    SubmitIn { payload: Some(payload.into()), ..wanted(TASK) }
+}
+
+async fn with_application(test: impl AsyncFn(&World, &Arc<ServerStore>, &mut Application)) {
+    on_each(async |url| {
+        let store = open(url).await;
+        let world = World::new(&Subject { store: Arc::clone(&store) as _, keep: None }).await;
+        test(&world, &store, &mut Application::connect(url).await).await;
+        assert_eq!(world.store().verify().await.expect("verify answers"), []);
+    })
+    .await;
+}
+
+async fn job(world: &World, id: JobId) -> Job {
+    world.store().job(id).await.expect("reads").expect("it is there")
+}
+
+#[tokio::test]
+async fn a_job_is_there_with_the_commit_and_never_was_without() {
+    with_application(async |world, _, application| {
+        application.run("CREATE TABLE orders (id BIGINT PRIMARY KEY)").await;
+        application.run("BEGIN; INSERT INTO orders VALUES (1)").await;
+        let given_up = application.submit(&wanted(TASK)).await.expect("is stored");
+        assert_eq!(world.store().job(given_up.id).await.expect("reads"), None, "others see nothing yet");
+        application.run("ROLLBACK").await;
+        assert_eq!(world.store().job(given_up.id).await.expect("reads"), None);
+        let kept = application.submit_now(&wanted(TASK)).await;
+        assert!(!kept.duplicate && kept.id != given_up.id);
+        let claims = world.claim(10, LATER).await.jobs;
+        assert_eq!(claims.iter().map(|claim| claim.id).collect::<Vec<_>>(), [kept.id]);
+        assert_eq!(claims[0].payload.as_deref(), Some(r#"{"order": 42}"#));
+        world.settle(settlement(&claims[0], done(None))).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_is_the_job_that_the_task_and_the_caller_describe() {
+    with_application(async |world, _, application| {
+        let of_task = job(world, application.submit_now(&wanted(TASK)).await.id).await;
+        let TaskDefinition { pool, priority, retry, .. } = definition();
+        assert_eq!((&of_task.pool, of_task.priority, of_task.max_retry), (&pool, priority, retry.count));
+        assert_eq!((of_task.timeout_ms, of_task.attempts, of_task.fence.0), (None, 0, 0));
+        assert_eq!(of_task.execute_time, of_task.create_time);
+        let said = SubmitIn {
+            biz_id: Some("order-42".to_owned()),
+            unique: Unique::Live,
+            at: Some(Timestamp::from_ms(4_102_444_800_123)),
+            priority: Some(Priority::Critical),
+            max_retry: Some(7),
+            timeout: Some(Span::from_ms(1_500)),
+            ..wanted(TASK)
+        };
+        let said = job(world, application.submit_now(&said).await.id).await;
+        assert_eq!((said.priority, said.max_retry, said.timeout_ms), (Priority::Critical, 7, Some(2_000)));
+        assert_eq!(
+            (said.execute_time.as_ms(), said.biz_id.as_ref().expect("a key").as_str()),
+            (4_102_444_800_123, "order-42")
+        );
+        let delayed = SubmitIn { delay: Some(Span::from_ms(90_001)), ..wanted(TASK) };
+        let delayed = job(world, application.submit_now(&delayed).await.id).await;
+        assert_eq!(delayed.execute_time.as_ms() - delayed.create_time.as_ms(), 90_001);
+        let text = format!(r#"{{"text": "{}"}}"#, "ü".repeat(20_000));
+        let large = job(world, application.submit_now(&with_payload(&text)).await.id).await;
+        assert_eq!(large.payload.as_deref(), Some(&*text));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_is_one_jobs_and_a_live_one_is_free_after_the_end() {
+    with_application(async |world, _, application| {
+        let always = SubmitIn { biz_id: Some("a".to_owned()), ..wanted(TASK) };
+        let live = SubmitIn { biz_id: Some("l".to_owned()), unique: Unique::Live, ..wanted(TASK) };
+        let first = [application.submit_now(&always).await, application.submit_now(&live).await];
+        for (wanted, first) in [&always, &live].into_iter().zip(first) {
+            let again = application.submit_now(wanted).await;
+            assert_eq!(again, SubmittedIn { id: first.id, duplicate: true });
+            assert_eq!(job(world, first.id).await.duplicates, 1);
+        }
+        for claim in world.claim(10, LATER).await.jobs {
+            world.settle(settlement(&claim, done(None))).await;
+        }
+        assert!(application.submit_now(&always).await.duplicate, "once for ever");
+        assert!(!application.submit_now(&live).await.duplicate, "its job has ended");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_with_its_code_and_stores_nothing() {
+    with_application(async |world, store, application| {
+        world.create("off", definition()).await;
+        store.switch_task(task("off"), TaskSwitch::Disabled, None, "ann".to_owned(), at(1)).await.expect("switches");
+        let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
+        let long = format!("\"{}\"", "x".repeat(1_048_576));
+        let refused = [
+            (wanted("nobody"), Code::TaskNotFound, "nobody"),
+            (wanted("off"), Code::TaskDisabled, "disabled"),
+            (with_payload("{"), Code::Validation, "JSON"),
+            (with_payload("{\"a\": }"), Code::Validation, "JSON"),
+            (with_payload(&deep), Code::Validation, "nested"),
+            (with_payload(&long), Code::Validation, "bytes"),
+            (SubmitIn { biz_id: Some(String::new()), ..wanted(TASK) }, Code::Validation, "characters"),
+            (SubmitIn { biz_id: Some("x".repeat(201)), ..wanted(TASK) }, Code::Validation, "characters"),
+            (SubmitIn { biz_id: Some("a\nb".to_owned()), ..wanted(TASK) }, Code::Validation, "control"),
+            (SubmitIn { max_retry: Some(10_001), ..wanted(TASK) }, Code::Validation, "10000"),
+            (SubmitIn { timeout: Some(Span::from_ms(0)), ..wanted(TASK) }, Code::Validation, "604800"),
+            (SubmitIn { at: Some(at(0)), delay: Some(Span::from_ms(5)), ..wanted(TASK) }, Code::Validation, "exclude"),
+        ];
+        for (wanted, code, words) in refused {
+            let (said, detail) = application.refusal(&wanted).await;
+            assert!(said == code && detail.contains(words), "{wanted:?} was refused with {said:?}: {detail}");
+        }
+        assert_eq!(world.store().jobs(crate::JobFilter::default(), 10, None).await.expect("reads").items, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn limits_of_the_task_hold_for_it() {
+    with_application(async |world, _, application| {
+        let serial = TaskDefinition {
+            max_running: Some(1),
+            concurrency_key: Some("/customer".parse().expect("a pointer")),
+            ..definition()
+        };
+        world.create("serial", serial).await;
+        let rated =
+            TaskDefinition { rate_limit: Some(RateLimit { count: 2, period: Span::from_ms(60_000) }), ..definition() };
+        world.create("rated", rated).await;
+        for customer in ["ann", "ann", "bob"] {
+            let payload = format!(r#"{{"customer": "{customer}"}}"#);
+            application.submit_now(&SubmitIn { payload: Some(payload.into()), ..wanted("serial") }).await;
+        }
+        for _ in 0..4 {
+            application.submit_now(&wanted("rated")).await;
+        }
+        let claims = world.claim(10, LATER).await.jobs;
+        let of = |code: &str| claims.iter().filter(|claim| claim.task == task(code)).count();
+        assert_eq!((of("serial"), of("rated")), (2, 2), "one of each customer, two in a minute");
+    })
+    .await;
+}
