@@ -31,7 +31,7 @@ fn a_standby_that_lay_behind_takes_over() {
     node.task("tick", "probe.ok", &json!({"type": "cron", "every": "1s", "overlap": "ALLOW"}));
     let standby = cluster.database.standby().expect("a standby");
     let ended = node.submit(&json!({"task": "ok", "bizId": "ended"}));
-    let begun = cluster.node(1).submit(&json!({"task": "sleep", "bizId": "begun", "payload": {"ms": 30_000}}));
+    let begun = cluster.node(1).submit(&json!({"task": "sleep", "bizId": "begun", "payload": {"ms": 15_000}}));
     let waits: Vec<String> = (0..20).map(|_| node.submit(&json!({"task": "ok", "delay": "4s"}))).collect();
     node.wait_for(&ended, "SUCCESS", s(10));
     node.wait_for(&begun, "EXECUTING", s(10));

@@ -295,6 +295,19 @@ fn a_late_take_over_is_found() {
             h.fault(Kind::CutOff, Some(NODE_1), (15_000, 20_000));
         }
     };
+    let behind_a_last_chance = |again| {
+        move |h: &mut History| {
+            killed(again)(h);
+            let lost = [(1, NODE_0, 5_000, 6_000, "LOST"), (2, NODE_0, 7_000, 8_000, "LOST")];
+            add(h, "6", "ok", "SUCCESS", &lost);
+            h.body("6", (3, NODE_1, 25_000, 26_000));
+            h.attempt("6", (3, 25_000, 26_000, "SUCCESS"));
+            h.job("6").fence = 3;
+            h.fault(Kind::Pause, Some(NODE_0), (4_000, 8_000));
+        }
+    };
+    check(behind_a_last_chance(27_000), &[]);
+    check(behind_a_last_chance(27_001), &["taken over late"]);
     check(with_outage(29_000), &[]);
     check(with_outage(29_001), &["taken over late"]);
 }

@@ -1,10 +1,12 @@
 //! Never early; taken over in time; back in time after an outage.
 
 use super::{Index, Verdict};
-use crate::chaos::history::{Body, Ending, Fault, Job, Keys, Kind, Life, Ms, Verb};
+use crate::chaos::history::{Attempt, Body, Ending, Fault, Job, Keys, Kind, Life, Ms, Verb};
 
 /// A lease of 15 s and the sweep every third of it.
 const TAKE_OVER_MS: Ms = 20_000;
+/// For so long a job on its last chance is alone, and waits as long for those that began before.
+const ALONE_MS: Ms = 3_500;
 const RESUME_MS: Ms = 10_000;
 
 pub(super) fn judge(index: &Index<'_>, verdict: &mut Verdict) {
@@ -55,20 +57,18 @@ fn taken_over(index: &Index<'_>, body: &Body, verdict: &mut Verdict) {
     let Some(job) = index.jobs.get(body.job.as_str()) else { return };
     // A lane, a live key and a person may keep it waiting; so may the care for a job that was lost before.
     let waits = index.tasks.get(job.task.as_str()).is_none_or(|task| task.is_serial || task.keys == Keys::Live);
-    let lost_before =
-        |attempt: &&&crate::chaos::history::Attempt| attempt.fence < body.fence && attempt.status == "LOST";
-    let was_lost = index.attempts(&body.job).iter().any(|attempt| lost_before(&attempt));
-    if waits || was_lost || !index.words(&body.job).is_empty() {
+    if waits || losses_before(index, body) > 0 || !index.words(&body.job).is_empty() {
         return;
     }
     let Some(next) = index.bodies(&body.job).iter().find(|next| next.start_ms >= kill.from_ms) else { return };
-    let mut deadline_ms = kill.from_ms + TAKE_OVER_MS;
-    let mut disturbed = false;
+    let cared_for_ms = care_for_others(index, next, kill.from_ms);
+    let mut deadline_ms = kill.from_ms + TAKE_OVER_MS + cared_for_ms;
+    let mut disturbed = cared_for_ms > 0;
     let mut others: Vec<&Fault> = index.history.faults.iter().filter(|fault| fault.pid != Some(body.pid)).collect();
     others.sort_by_key(|fault| fault.from_ms);
     for other in others {
         if other.meets(kill.from_ms, deadline_ms.min(next.start_ms)) {
-            deadline_ms = deadline_ms.max(other.to_ms + TAKE_OVER_MS);
+            deadline_ms = deadline_ms.max(other.to_ms + TAKE_OVER_MS + cared_for_ms);
             disturbed = true;
         }
     }
@@ -84,6 +84,23 @@ fn taken_over(index: &Index<'_>, body: &Body, verdict: &mut Verdict) {
             next.start_ms - deadline_ms
         );
         verdict.breach("taken over late", Some(&body.job), what);
+    }
+}
+
+fn losses_before(index: &Index<'_>, body: &Body) -> usize {
+    let lost = |attempt: &&&Attempt| attempt.fence < body.fence && attempt.status == "LOST";
+    index.attempts(&body.job).iter().filter(lost).count()
+}
+
+/// A job on its last chance begins without another suspect beside it. Those that were killed with it wait meanwhile.
+fn care_for_others(index: &Index<'_>, next: &Body, killed_ms: Ms) -> Ms {
+    let alone = |body: &&Body| {
+        let meanwhile = killed_ms <= body.start_ms && body.start_ms <= next.start_ms;
+        body.pid == next.pid && meanwhile && losses_before(index, body) >= 2
+    };
+    match index.history.bodies.iter().filter(alone).count() {
+        0 => 0,
+        count => ALONE_MS * (count as Ms + 1),
     }
 }
 
