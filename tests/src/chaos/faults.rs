@@ -24,6 +24,8 @@ pub(super) struct Weather {
 
 const CALM_AFTER_KILL_MS: Ms = 26_000;
 const CALM_AFTER_OUTAGE_MS: Ms = 13_000;
+/// Until then work is under way.
+const FIRST_MS: Ms = 5_000;
 const TICK: Duration = Duration::from_millis(50);
 /// A node that does not get ready, or does not end, in this time while the database is there is a breach.
 const CHANGE_LIMIT_MS: Ms = 40_000;
@@ -83,7 +85,7 @@ impl Faults {
             past: Vec::new(),
             complaints: Vec::new(),
             commits_cut: BTreeMap::new(),
-            next_ms: now + 2_000,
+            next_ms: now + FIRST_MS,
             end_ms: now + length_ms,
         }
     }
@@ -115,6 +117,11 @@ impl Faults {
             self.dice.shuffle(&mut self.deck);
             self.calm_outage = *self.deck.iter().find(|kind| kind.is_database()).expect("all kinds are there");
             self.rounds += 1;
+            if self.comes_alone(Kind::Kill) {
+                // First: what was lost before would be cared for, and be late for that.
+                self.deck.retain(|kind| *kind != Kind::Kill);
+                self.deck.push(Kind::Kill);
+            }
         }
         let kind = self.deck.pop().expect("it was filled");
         let is_alone = self.comes_alone(kind);
@@ -191,9 +198,10 @@ impl Faults {
 
     /// One step of each fault on its way back.
     fn tend(&mut self, stage: &mut Stage) {
+        let is_excused = self.database_was_away(wall_ms() - CHANGE_LIMIT_MS);
         let mut active = std::mem::take(&mut self.active);
         for one in &mut active {
-            self.step(one, stage);
+            self.step(one, stage, is_excused);
             if one.phase == Phase::Over {
                 self.past.push(Fault { to_ms: wall_ms(), ..one.fault.clone() });
             }
@@ -202,7 +210,8 @@ impl Faults {
         self.active = active;
     }
 
-    fn step(&mut self, one: &mut Active, stage: &mut Stage) {
+    /// Excused: the database is or was away, without which a node neither starts nor gets ready.
+    fn step(&mut self, one: &mut Active, stage: &mut Stage, is_excused: bool) {
         let (kind, at, is_time) = (one.fault.kind, one.fault.node.unwrap_or_default(), wall_ms() >= one.heal_ms);
         match one.phase {
             Phase::Over => {}
@@ -225,7 +234,7 @@ impl Faults {
                     false => {}
                 }
             }
-            Phase::Starting => self.watch_start(one, at, stage),
+            Phase::Starting => self.watch_start(one, at, stage, is_excused),
             Phase::Holds if !is_time => {}
             Phase::Holds => one.phase = heal(kind, at, stage),
         }
@@ -234,16 +243,15 @@ impl Faults {
         }
     }
 
-    fn watch_start(&mut self, one: &mut Active, at: usize, stage: &mut Stage) {
-        let is_database_away = self.database_was_away(wall_ms() - CHANGE_LIMIT_MS);
+    fn watch_start(&mut self, one: &mut Active, at: usize, stage: &mut Stage, is_excused: bool) {
         if stage.is_dead(at) {
-            if !is_database_away {
+            if !is_excused {
                 self.complaints.push(format!("node {at} does not start:\n{}", stage.last_words(at)));
             }
             (one.phase, one.heal_ms) = (Phase::Holds, wall_ms() + 1_000);
         } else if stage.is_ready(at) {
             one.phase = Phase::Over;
-        } else if wall_ms() >= one.heal_ms && !is_database_away {
+        } else if wall_ms() >= one.heal_ms && !is_excused {
             self.complaints.push(format!("node {at} is not ready after its start:\n{}", stage.last_words(at)));
             stage.kill(at);
         }

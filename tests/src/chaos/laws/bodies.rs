@@ -8,10 +8,14 @@ use crate::chaos::history::{Body, Ending, Keys, Ms};
 /// From a fault to the last trace of it: a lease, the sweep after it, and a moment.
 const AFTERMATH_MS: Ms = 25_000;
 
+/// What a node takes for the database's time lies a little behind the witness's.
+const CLOCKS_MS: Ms = 5;
+
 pub(super) fn judge(index: &Index<'_>, verdict: &mut Verdict) {
     bodies_have_attempts(index, verdict);
     attempts_have_bodies(index, verdict);
     overlaps(index, verdict);
+    none_after_the_end(index, verdict);
 }
 
 fn bodies_have_attempts(index: &Index<'_>, verdict: &mut Verdict) {
@@ -63,6 +67,20 @@ fn attempts_have_bodies(index: &Index<'_>, verdict: &mut Verdict) {
         match !has_verdict && (fault().is_some() || !index.words(job).is_empty()) {
             true => verdict.count("attempts without a body, for a fault"),
             false => verdict.breach("an attempt without a body", Some(job), format!("{attempt:?}")),
+        }
+    }
+}
+
+/// What is final begins no more. A cancel may cross a start on another node.
+fn none_after_the_end(index: &Index<'_>, verdict: &mut Verdict) {
+    for job in index.jobs.values().filter(|job| index.words(&job.id).is_empty()) {
+        let Some(finish_ms) = job.finish_ms else { continue };
+        let is_late = |body: &&&Body| body.fence != job.fence && body.start_ms > finish_ms + CLOCKS_MS;
+        for body in index.bodies(&job.id).iter().filter(is_late) {
+            match index.stood_still(body, body.start_ms) {
+                true => verdict.count("bodies that began after the end, for a pause right before"),
+                false => verdict.breach("begun after the end", Some(&job.id), format!("{body:?}")),
+            }
         }
     }
 }

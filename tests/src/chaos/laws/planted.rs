@@ -141,6 +141,7 @@ fn a_second_settlement_is_found() {
     let twice = |h: &mut History| {
         h.body("1", (2, NODE_1, 3_000, 4_000));
         h.attempt("1", (2, 3_000, 4_000, "SUCCESS"));
+        h.job("1").finish_ms = Some(4_000);
     };
     check(twice, &["settled by an old claim", "settled twice"]);
     let changed = |h: &mut History| {
@@ -171,6 +172,7 @@ fn a_try_too_many_is_found() {
     let third = |h: &mut History| {
         h.body("2", (3, NODE_0, 4_000, 4_010));
         h.attempt("2", (3, 4_000, 4_010, "FAILED"));
+        h.job("2").finish_ms = Some(4_010);
     };
     check(third, &["too many tries"]);
     check(
@@ -231,6 +233,22 @@ fn an_overlap_is_found_and_a_pause_or_a_cancel_explains_it() {
 }
 
 #[test]
+fn a_body_after_the_end_is_found() {
+    let late = |h: &mut History| {
+        h.body("1", (0, NODE_1, 2_006, 2_010));
+        h.fault(Kind::Kill, Some(NODE_1), (2_100, 2_200));
+    };
+    check(late, &["begun after the end"]);
+    check(
+        |h| {
+            late(h);
+            h.fault(Kind::Pause, Some(NODE_1), (500, 2_000));
+        },
+        &[],
+    );
+}
+
+#[test]
 fn a_live_key_holds_one_job_at_a_time() {
     let live = |second_start: Ms| {
         move |h: &mut History| {
@@ -247,13 +265,13 @@ fn a_live_key_holds_one_job_at_a_time() {
 #[test]
 fn witness_and_product_must_tell_the_same() {
     check(|h| h.bodies.retain(|body| body.job != "1"), &["an attempt without a body", "success without a body"]);
-    check(|h| h.body("1", (2, NODE_1, 3_000, 4_000)), &["a body without an attempt"]);
+    check(|h| h.body("1", (2, NODE_1, 2_005, 2_010)), &["a body without an attempt"]);
     let explained = |h: &mut History| {
-        h.body("1", (2, NODE_1, 3_000, 4_000));
-        h.fault(Kind::Kill, Some(NODE_1), (4_000, 5_000));
+        h.body("1", (2, NODE_1, 2_005, 2_010));
+        h.fault(Kind::Kill, Some(NODE_1), (2_010, 5_000));
     };
     check(explained, &[]);
-    check(|h| h.body("1", (1, NODE_1, 3_000, 4_000)), &["one claim ran twice"]);
+    check(|h| h.body("1", (1, NODE_1, 2_005, 2_010)), &["one claim ran twice"]);
     check(|h| h.attempt("1", (0, 500, 600, "LOST")), &["an attempt without a body", "lost without a fault"]);
 }
 

@@ -34,16 +34,16 @@ fn never_early(index: &Index<'_>, job: &Job, verdict: &mut Verdict) {
         verdict.breach("started early", Some(&job.id), what);
     }
     let Some(task) = index.tasks.get(job.task.as_str()).filter(|_| index.words(&job.id).is_empty()) else { return };
-    let failed = |body: &Body| {
-        index.attempts(&job.id).iter().any(|attempt| attempt.fence == body.fence && attempt.status == "FAILED")
+    // The failure has the database's time; what follows it has the witness's.
+    let failed_at = |body: &Body| {
+        let mut attempts = index.attempts(&job.id).iter();
+        attempts.find(|attempt| attempt.fence == body.fence && attempt.status == "FAILED")?.finish_ms
     };
     let mut back_off_ms = task.retry_base_ms * 8 / 10;
     for (body, next) in bodies.iter().zip(bodies.iter().skip(1)) {
-        if !failed(body) {
-            continue;
-        }
-        if next.start_ms < body.end_ms + back_off_ms {
-            let what = format!("{} ms after a failure, {back_off_ms} at least", next.start_ms - body.end_ms);
+        let Some(failed_ms) = failed_at(body) else { continue };
+        if next.start_ms < failed_ms + back_off_ms {
+            let what = format!("{} ms after a failure, {back_off_ms} at least", next.start_ms - failed_ms);
             verdict.breach("retried early", Some(&job.id), what);
         }
         back_off_ms *= 2;
