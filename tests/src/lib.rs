@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "these tests watch real processes in real time")]
 
+pub mod chaos;
 mod cluster;
 mod fake_clock;
 pub mod power;

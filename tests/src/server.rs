@@ -287,7 +287,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-fn answer(sent: reqwest::Result<reqwest::blocking::Response>) -> Option<Answer> {
+pub(crate) fn answer(sent: reqwest::Result<reqwest::blocking::Response>) -> Option<Answer> {
     let response = sent.ok()?;
     let status = response.status().as_u16();
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);

@@ -58,6 +58,16 @@ fn simulate(args: &[String]) -> Result<bool> {
     succeeds(cargo(["run", "--release", "--package", "mainspring-sim", "--"]).args(args))
 }
 
+/// The server is a debug build: its assertions count.
+pub(crate) fn chaos(args: &[String]) -> Result<bool> {
+    needs::provide(&[needs::BUILD, needs::TEST])?;
+    if !succeeds(&mut cargo(["build", "--package", "mainspring-app", "--bin", "mainspring"]))? {
+        return Ok(false);
+    }
+    let mut chaos = cargo(["run", "--package", "mainspring-e2e", "--bin", "chaos", "--"]);
+    succeeds(chaos.args(args).env("MAINSPRING_BIN", process::target().join("debug").join("mainspring")))
+}
+
 /// Runs a command beside the servers that tests share.
 pub(crate) fn servers(args: &[String]) -> Result<bool> {
     let Some((program, args)) = args.split_first() else {

@@ -24,6 +24,8 @@ cargo xtask COMMAND
   ci                     lint and test: what a change must pass
   tidy                   the house rules alone (fast)
   sim [SEED…]            the simulation: 500 seeds, or these; flags are passed on
+  chaos [ARG…]           nodes and databases that are killed, paused and cut off, under load: 10 minutes for each
+                         database with two and with three nodes; or --store, --nodes, --minutes, --seed, --keep
   bench [ARG…]           the load scenarios, in release
   servers COMMAND…       run a command beside the database servers that tests share
   codegen                write the files that are made from the code (OpenAPI, command line pages)";
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         "ci" => gate::ci(),
         "tidy" => commands::tidy(),
         "sim" => commands::sim(&rest),
+        "chaos" => commands::chaos(&rest),
         "bench" => commands::bench(&rest),
         "servers" => commands::servers(&rest),
         "codegen" => codegen::write_all(),

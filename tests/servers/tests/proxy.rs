@@ -133,6 +133,19 @@ fn a_proxy_stays_when_its_server_restarts() -> Result<()> {
 }
 
 #[test]
+fn a_proxy_can_lead_to_another_server() -> Result<()> {
+    let servers =
+        [Server::start(Kind::Postgres, Durability::Relaxed)?, Server::start(Kind::Postgres, Durability::Relaxed)?];
+    let proxy = CutProxy::before(&servers[0])?;
+    let through = proxy.url_of(&format!("{}/postgres", servers[0].base_url()))?;
+    let port = |server: &Server| server.port().to_string();
+    assert_eq!(sql(&through, "SHOW port")?, port(&servers[0]));
+    proxy.lead_to(&servers[1]);
+    assert_eq!(sql(&through, "SHOW port")?, port(&servers[1]));
+    Ok(())
+}
+
+#[test]
 fn an_answer_can_be_delayed() -> Result<()> {
     for kind in KINDS {
         let stage = stage(kind)?;

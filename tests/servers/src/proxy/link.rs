@@ -33,7 +33,7 @@ enum Fate {
 pub(super) fn open(number: u64, client: TcpStream, core: &Arc<Core>) {
     let core = Arc::clone(core);
     in_thread(move || {
-        let address = ([127, 0, 0, 1], core.server_port).into();
+        let address = ([127, 0, 0, 1], core.state().server_port).into();
         // A server that is away looks as it would without the proxy: the connection is closed.
         let Ok(server) = TcpStream::connect_timeout(&address, CONNECT_LIMIT) else { return };
         let (Ok(client_too), Ok(server_too)) = (client.try_clone(), server.try_clone()) else { return };

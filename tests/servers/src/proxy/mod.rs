@@ -72,13 +72,13 @@ pub struct CutProxy {
 #[derive(Debug)]
 struct Core {
     kind: Kind,
-    server_port: u16,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
+    server_port: u16,
     mode: Mode,
     planned: Option<(Target, When)>,
     links: BTreeMap<u64, [TcpStream; 2]>,
@@ -96,13 +96,14 @@ impl CutProxy {
         let port = free_port()?;
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let state = State {
+            server_port,
             mode: Mode::Pass,
             planned: None,
             links: BTreeMap::new(),
             counts: Counts::default(),
             closing: false,
         };
-        let core = Arc::new(Core { kind, server_port, state: Mutex::new(state), changed: Condvar::new() });
+        let core = Arc::new(Core { kind, state: Mutex::new(state), changed: Condvar::new() });
         let for_thread = Arc::clone(&core);
         let acceptor = std::thread::Builder::new().name("cut-proxy".to_owned());
         let acceptor = acceptor.spawn(move || accept(&listener, &for_thread))?;
@@ -121,6 +122,11 @@ impl CutProxy {
     pub fn set(&self, mode: Mode) {
         self.core.state().mode = mode;
         self.core.changed.notify_all();
+    }
+
+    /// From now on connections lead to this server; open ones stay where they are.
+    pub fn lead_to(&self, server: &Server) {
+        self.core.state().server_port = server.port();
     }
 
     /// Now; new connections go as the mode says.
