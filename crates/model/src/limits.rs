@@ -128,7 +128,8 @@ pub const COORDINATOR_LAST_WORDS_MS: u64 = 500;
 /// What the joined result shows of each part's result: half of what a result may have, in JSON, where a character can take
 /// six bytes.
 pub const fn part_text_chars(parts: usize) -> usize {
-    let each = if parts == 0 { PART_TEXT_CHARS_MAX } else { RESULT_BYTES_MAX / 2 / 6 / parts };
+    let shared_by = if parts == 0 { 1 } else { parts };
+    let each = RESULT_BYTES_MAX / 2 / 6 / shared_by;
     if each < PART_TEXT_CHARS_MAX { each } else { PART_TEXT_CHARS_MAX }
 }
 

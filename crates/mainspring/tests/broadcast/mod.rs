@@ -192,13 +192,14 @@ async fn a_coordinator_does_not_hold_up_the_stop_of_its_node() {
     cluster.pass(1).await;
     let holder = cluster.holder(id).await;
     let engine = cluster.engine(holder).clone();
-    let stop = tokio::spawn(async move { engine.stop(std::time::Duration::from_secs(600)).await });
+    let mut tasks = tokio::task::JoinSet::new();
+    let stop = tasks.spawn(async move { engine.stop(std::time::Duration::from_secs(600)).await.given_back });
     let its_part = cluster.began().into_iter().find(|(node, _)| *node == holder).expect("it has one").1;
     cluster.pass(1).await;
     assert!(!stop.is_finished(), "its part goes on");
     cluster.engine(others(holder)[0]).operate(its_part, JobOperation::Cancel, "ann").await.expect("allowed");
     cluster.until("it has stopped", async || stop.is_finished()).await;
-    assert_eq!(stop.await.expect("no panic").given_back, 1, "the parent");
+    assert_eq!(tasks.join_next().await.expect("it was spawned").expect("no panic"), 1, "the parent");
     assert_eq!(cluster.job(id).await.lost_count, 0);
     cluster.gate.add_permits(2);
     cluster.until_status(id, JobStatus::Failed).await;

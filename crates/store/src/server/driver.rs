@@ -31,7 +31,6 @@ impl Driver {
     }
 
     /// Carries out on the thread what opens connections.
-    #[expect(clippy::disallowed_methods, reason = "its sockets shall belong to this runtime; the caller waits for it")]
     pub(super) async fn carry_out<T: Send + 'static>(
         runtime: &Handle,
         work: impl Future<Output = T> + Send + 'static,

@@ -76,10 +76,8 @@ impl Batch<'_> {
         tasks.load(session, &self.codes, Hold::Change).await?;
         let mut answers: Vec<Option<Settled>> = vec![None; self.settlements.len()];
         self.common(session, &mut answers).await?;
-        for at in 0..answers.len() {
-            if answers[at].is_none() {
-                answers[at] = Some(self.late_or_long(session, at).await?);
-            }
+        for (at, answer) in answers.iter_mut().enumerate().filter(|(_, answer)| answer.is_none()) {
+            *answer = Some(self.late_or_long(session, at).await?);
         }
         Ok(answers.into_iter().flatten().collect())
     }
