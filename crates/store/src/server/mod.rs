@@ -18,6 +18,8 @@ mod driver;
 mod ends;
 pub(crate) mod fault;
 mod history;
+#[cfg(feature = "sqlite")]
+pub(crate) mod import;
 mod jobs;
 pub(crate) mod kind;
 mod lanes;

@@ -52,6 +52,10 @@ statements! {
     common HISTORY_QUEUE = "history_queue";
     common HISTORY_READ = "history_read";
     common HISTORY_WRITE = "history_write";
+    own IMPORT_BEGIN = "import_begin";
+    common IMPORT_END = "import_end";
+    common IMPORT_HOLD = "import_hold";
+    common IMPORT_MARK = "import_mark";
     common JOBS_ALL = "jobs_all";
     common JOBS_BY_KEY = "jobs_by_key";
     common JOBS_BY_STATUS = "jobs_by_status";
@@ -196,6 +200,7 @@ statements! {
     common TASK_SET_SWITCH = "task_set_switch";
     common TASK_STOP = "task_stop";
     common TASK_UPDATE = "task_update";
+    own TEXT_BOUNDS = "text_bounds";
     common VERIFY_HELD = "verify_held";
     common VERIFY_INV_13 = "verify_inv_13";
     common VERIFY_INV_18 = "verify_inv_18";

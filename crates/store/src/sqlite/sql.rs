@@ -73,6 +73,8 @@ statements! {
     LANE_THROTTLED = "lane_throttled";
     LIVE_JOBS = "live_jobs";
     LOSS_FACTS = "loss_facts";
+    MOVED_READ = "moved_read";
+    MOVED_WRITE = "moved_write";
     NODES = "nodes";
     NODE_DRAIN = "node_drain";
     NODE_EXPIRE = "node_expire";
@@ -146,6 +148,7 @@ statements! {
     TASK_INSERT = "task_insert";
     TASK_LIVE = "task_live";
     TASK_LIVE_IDS = "task_live_ids";
+    TASK_NEWEST_DELETED = "task_newest_deleted";
     TASK_NEXT_FIRE = "task_next_fire";
     TASK_PLANNED = "task_planned";
     TASK_READ = "task_read";
