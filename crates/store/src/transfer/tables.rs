@@ -205,8 +205,7 @@ const ATTEMPT: &[Column] = &[
     words("error_message"),
 ];
 
-const DEAD: &[Column] =
-    &[n("job_id"), exact("task_code"), n("cause"), n("time"), n("closed_at"), words("closed_by")];
+const DEAD: &[Column] = &[n("job_id"), exact("task_code"), n("cause"), n("time"), n("closed_at"), words("closed_by")];
 
 const ALERT: &[Column] =
     &[n("id"), exact("kind"), n("job_id"), exact("task_code"), words("text"), n("create_time"), n("state")];

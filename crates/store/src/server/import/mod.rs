@@ -160,8 +160,11 @@ impl Import {
 
     /// From the first of these rows to the last, by their keys.
     pub(crate) async fn read(&mut self, table: &Table, first: &Row, last: &Row) -> Result<Vec<Row>> {
-        let key: Vec<Param<'_>> =
-            [first, last].into_iter().flat_map(|row| row.iter().zip(table.columns).take(table.key)).map(param).collect();
+        let key: Vec<Param<'_>> = [first, last]
+            .into_iter()
+            .flat_map(|row| row.iter().zip(table.columns).take(table.key))
+            .map(param)
+            .collect();
         self.session.begin(Begin::Snapshot).await.map_err(failed)?;
         let rows = self.session.rows(&texts(table)?.range, &key).await.map_err(failed)?;
         self.session.command("COMMIT").await.map_err(failed)?;

@@ -3,10 +3,12 @@
 mod cold;
 mod crowds;
 mod faults;
+mod moving;
 mod opening;
 mod plans;
 mod sessions;
 mod suites;
+mod team;
 mod together;
 
 use std::sync::Arc;
