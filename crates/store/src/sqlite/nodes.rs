@@ -49,6 +49,7 @@ pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Tim
 }
 
 /// Whoever held jobs is gone, and nobody comes after.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(super) fn end_all(conn: &Connection, now: Timestamp) -> Outcome<()> {
     const NOBODY: i64 = 0;
     conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute(params![NOBODY, None::<i64>])?;
