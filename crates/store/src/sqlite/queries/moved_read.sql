@@ -1,3 +1,3 @@
--- Where the database was moved to. Called at the start.
+-- Where the database was moved to. Called by open.
 -- Primary key of store_meta.
 SELECT value FROM store_meta WHERE name = 'moved'
