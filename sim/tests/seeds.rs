@@ -8,7 +8,7 @@ const SEEDS_OF_FIXED_FAULTS: [u64; 26] = [
     4695, 4956, 5021, 5631,
 ];
 const SEEDS_OF_FIXED_FAULTS_IN_MEMORY: [u64; 1] = [20_201];
-const SEEDS_UNTIL_SEEN: u64 = 60;
+const SEEDS_UNTIL_SEEN: u64 = 150;
 
 fn check_holds(seed: u64, store: StoreKind) {
     let report = run(seed, Options { store, ..Options::default() });

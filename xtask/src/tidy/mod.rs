@@ -52,6 +52,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Complaint>> {
 
 fn judge(tree: &Tree, complaints: &mut Complaints) {
     sources::check(tree, complaints);
+    sources::needless_rows(tree, complaints);
     manifests::check(tree, complaints);
     queries::check(tree, complaints);
     documents::check(tree, complaints);

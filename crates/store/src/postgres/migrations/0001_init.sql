@@ -145,7 +145,7 @@ CREATE TABLE job_queue (
     autovacuum_vacuum_cost_delay = 0
 );
 -- A job that is claimed by its own insert never enters it.
-CREATE INDEX job_queue_due ON job_queue (pool, priority, due) WHERE owner IS NULL AND state = 0;
+CREATE INDEX job_queue_due ON job_queue (pool, priority, due, job_id) WHERE owner IS NULL AND state = 0;
 CREATE INDEX job_queue_state ON job_queue (state, job_id) WHERE state > 1;
 -- For take-over, and for a node that asks what it holds.
 CREATE INDEX job_queue_owner ON job_queue (owner) WHERE owner IS NOT NULL;

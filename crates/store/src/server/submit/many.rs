@@ -19,13 +19,17 @@ use crate::server::session::Session;
 use crate::server::sql;
 use crate::{NewJob, Submitted};
 
-/// `None`: an id is stored already, so this is a repetition.
+/// `None`: an id is stored already or comes twice, so there is a repetition.
 pub(super) async fn submit(
     session: &mut Session,
     owner: Incarnation,
     tasks: &mut Tasks,
     jobs: &[&NewJob],
 ) -> Outcome<Option<Vec<Submitted>>> {
+    let ids: BTreeSet<JobId> = jobs.iter().map(|job| job.id).collect();
+    if ids.len() < jobs.len() {
+        return Ok(None);
+    }
     let mut answers: Vec<Option<Submitted>> = vec![None; jobs.len()];
     let mut welcome: Vec<(usize, Arc<Task>)> = Vec::with_capacity(jobs.len());
     for (at, job) in jobs.iter().enumerate() {

@@ -22,8 +22,11 @@ pub(crate) async fn on_mariadb() -> Subject {
 crate::store_suite!(postgres => crate::server::tests::suites::on_postgres);
 crate::store_suite!(mariadb => crate::server::tests::suites::on_mariadb);
 
-async fn answers_as_the_reference_does(kind: Kind, seeds: std::ops::Range<u64>) {
-    for seed in seeds {
+/// The last three once found a fault.
+const SEEDS: [u64; 6] = [0, 1, 2, 7, 13, 22];
+
+async fn answers_as_the_reference_does(kind: Kind) {
+    for seed in SEEDS {
         let reference = Subject::new(crate::MemoryStore::new(SystemClock::new()));
         crate::suite::differential::two_stores_agree(&reference, &on(kind).await, seed, 400).await;
     }
@@ -31,12 +34,12 @@ async fn answers_as_the_reference_does(kind: Kind, seeds: std::ops::Range<u64>) 
 
 #[tokio::test]
 async fn random_verbs_on_postgres_answer_as_the_reference_does() {
-    answers_as_the_reference_does(Kind::Postgres, 0..6).await;
+    answers_as_the_reference_does(Kind::Postgres).await;
 }
 
 #[tokio::test]
 async fn random_verbs_on_mariadb_answer_as_the_reference_does() {
-    answers_as_the_reference_does(Kind::MariaDb, 0..6).await;
+    answers_as_the_reference_does(Kind::MariaDb).await;
 }
 
 #[tokio::test]

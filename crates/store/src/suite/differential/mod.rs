@@ -72,6 +72,18 @@ async fn nodes_but_their_times(store: &dyn Store) -> Result<Vec<NodeRow>, StoreE
     Ok(nodes)
 }
 
+/// A store may leave numbers out: a task that was in the way has used one.
+fn without_task_ids(answer: &impl std::fmt::Debug) -> String {
+    let text = format!("{answer:?}");
+    let mut parts = text.split("Task { id: ");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept.push_str("Task { ");
+        kept.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    kept
+}
+
 /// Runs a verb on both stores and insists on one answer.
 macro_rules! both {
     ($pair:expr, $context:expr, |$store:ident| $verb:expr) => {{
@@ -79,7 +91,12 @@ macro_rules! both {
         let first = $verb.await.expect($context);
         let $store = $pair.stores[1];
         let second = $verb.await.expect($context);
-        assert_eq!(format!("{first:?}"), format!("{second:?}"), "{}", $context);
+        assert_eq!(
+            $crate::suite::differential::without_task_ids(&first),
+            $crate::suite::differential::without_task_ids(&second),
+            "{}",
+            $context
+        );
         first
     }};
 }
