@@ -59,10 +59,11 @@ impl From<TransferError> for Failure {
         match error {
             TransferError::Open(error) => error.into(),
             TransferError::Refused(text) => Failure::refused(text),
-            TransferError::Store(error) if error.kind() == Trouble::Unavailable => {
-                Failure::new(Exit::Unavailable, error.to_string())
+            TransferError::Differs(_) => Failure::failed(error.to_string()),
+            TransferError::Store(error) => {
+                let exit = if error.kind() == Trouble::Unavailable { Exit::Unavailable } else { Exit::Failed };
+                Failure::new(exit, format!("{error}; run it again, with --restart if it says so then"))
             }
-            error @ (TransferError::Store(_) | TransferError::Differs(_)) => Failure::failed(error.to_string()),
         }
     }
 }
