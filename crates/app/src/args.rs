@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Config(Config),
     /// Check the invariants in a database; an embedded one must not be open in a server
     Verify(Place),
+    /// Move an embedded database to PostgreSQL, MySQL or MariaDB; no server may run on either
+    Migrate(Migrate),
     /// Measure this machine: an engine of its own in a directory that is removed afterwards
     Bench(Bench),
 }
@@ -266,6 +268,23 @@ pub(crate) enum Config {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// The database to move: sqlite://PATH
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: String,
+    /// An empty database: postgres://… or mysql://… [default: the one that the configuration names]. With a password, better
+    /// there or in MAINSPRING_DATABASE__URL: others see the arguments of a process
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: Option<String>,
+    /// The configuration file [default: MAINSPRING_CONFIG, or mainspring.toml when it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Remove what an interrupted run has left in the target, and begin anew
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// How many jobs
     #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -330,6 +349,8 @@ mod tests {
             "config explain --format json",
             "cron preview @daily --tz Asia/Shanghai --from 2026-01-01T00:00:00Z --count 3",
             "verify --database sqlite://x",
+            "migrate --from sqlite://x --to postgres://db/x --restart",
+            "migrate --from sqlite://x --config F --format json",
             "bench --jobs 10",
         ] {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
@@ -343,6 +364,7 @@ mod tests {
             "pool set p --pause --resume",
             "serve 8700",
             "bench --jobs 0",
+            "migrate --to postgres://db/x",
         ] {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
             assert_eq!(read.expect_err(line).exit_code(), 2);

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use mainspring_store::OpenError;
+use mainspring_store::transfer::TransferError;
+use mainspring_store::{OpenError, Trouble};
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,5 +51,19 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         let exit = if matches!(error, OpenError::InUse { .. }) { Exit::Unavailable } else { Exit::Configuration };
         Failure::new(exit, error.to_string())
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Failure {
+        match error {
+            TransferError::Open(error) => error.into(),
+            TransferError::Refused(text) => Failure::refused(text),
+            TransferError::Differs(_) => Failure::failed(error.to_string()),
+            TransferError::Store(error) => {
+                let exit = if error.kind() == Trouble::Unavailable { Exit::Unavailable } else { Exit::Failed };
+                Failure::new(exit, format!("{error}; run it again, with --restart if it says so then"))
+            }
+        }
     }
 }

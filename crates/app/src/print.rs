@@ -25,6 +25,11 @@ pub(crate) fn complain(message: &str) {
     writeln!(std::io::stderr(), "mainspring: {message}").ok();
 }
 
+/// How far it is. Beside the answer, so that a program reads that alone.
+pub(crate) fn progress(line: &str) {
+    writeln!(std::io::stderr(), "{line}").ok();
+}
+
 pub(crate) fn json(value: &Value) -> Result<(), Failure> {
     out(&format!("{value:#}\n"))
 }

@@ -52,6 +52,12 @@ pub enum OpenError {
     TooNew { place: String, found: u32, known: u32 },
     #[error("migration {number} of {place} is not the one that was applied: {detail}")]
     MigrationChanged { place: String, number: u32, detail: String },
+    #[error("database {place} was moved to {to}: name that one")]
+    Moved { place: String, to: String },
+    #[error(
+        "database {place} holds an unfinished import, from {from}: run `mainspring migrate` again with --restart, or name another database"
+    )]
+    Unfinished { place: String, from: String },
     #[error("database {place} cannot be opened: {reason}")]
     Unusable { place: String, reason: String },
     #[error("`{url}` is not a database that this build knows: {hint}")]

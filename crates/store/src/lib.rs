@@ -26,6 +26,9 @@ pub mod sqlite;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 
+#[cfg(all(feature = "sqlite", any(feature = "postgres", feature = "mysql")))]
+pub mod transfer;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -5,6 +5,7 @@ pub(crate) mod calendar;
 pub(crate) mod config;
 pub(crate) mod cron;
 pub(crate) mod job;
+pub(crate) mod migrate;
 pub(crate) mod node;
 pub(crate) mod pool;
 pub(crate) mod serve;

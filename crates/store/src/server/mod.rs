@@ -18,6 +18,8 @@ mod driver;
 mod ends;
 pub(crate) mod fault;
 mod history;
+#[cfg(feature = "sqlite")]
+pub(crate) mod import;
 mod jobs;
 pub(crate) mod kind;
 mod lanes;
@@ -52,8 +54,7 @@ pub(crate) mod wakes;
 
 pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
 
 use async_trait::async_trait;
 use mainspring_model::task::TaskSwitch;

@@ -8,6 +8,7 @@ use mainspring_model::{Clock, Incarnation, JobId, NodeState};
 use super::audit::{By, write_audit};
 use super::decode::readable;
 use super::fault::{Class, Fault, Outcome};
+use super::open::unfinished;
 use super::params::params;
 use super::row::{Columns, Row};
 use super::session::Session;
@@ -23,6 +24,10 @@ const NODE_NUMBER_MAX: u16 = 1_022;
 /// wait for that.
 pub(super) async fn join(session: &mut Session, node: &NewNode) -> Outcome<(u16, Option<JobId>)> {
     session.rows(&sql::CLUSTER_LOCK, &[]).await?;
+    if let Some(from) = unfinished(session).await? {
+        let reason = format!("it is being filled by an import, from {from}: start the node when that is done");
+        return Err(Fault::Sql { class: Class::Refused(Trouble::Unavailable), reason });
+    }
     match node.replaces {
         Replaces::Nobody => {}
         Replaces::Own(past) => drop(session.run(&sql::NODE_OTHERS_GONE, &params![node.incarnation, past]).await?),

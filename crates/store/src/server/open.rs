@@ -18,7 +18,7 @@ use crate::OpenError;
 use crate::clock::{ClockSample, DatabaseClock};
 
 /// How long the statements of a migration may take: an index over a long history.
-const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
+pub(super) const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
 
 impl ServerStore {
     /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own. Connections, and the
@@ -39,6 +39,9 @@ impl ServerStore {
         let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
+        if let Some(from) = unfinished(&mut session).await.map_err(unusable)? {
+            return Err(OpenError::Unfinished { place, from });
+        }
         if server.is_open_to_others() {
             let hint = "PostgreSQL: sslmode=verify-full, MySQL: ssl-mode=VERIFY_IDENTITY";
             tracing::warn!(place, hint, "others may read what goes to the database: let its URL ask for TLS");
@@ -69,6 +72,12 @@ impl ServerStore {
             turn: AtomicU64::new(0),
         })
     }
+}
+
+/// `mainspring migrate` fills the database, or was interrupted at it: from where.
+pub(super) async fn unfinished(session: &mut Session) -> Outcome<Option<String>> {
+    let mark = session.one(&sql::IMPORT_MARK, &[]).await?;
+    mark.map_or(Ok(None), |row| Ok(row.text(0)?.map(str::to_owned)))
 }
 
 /// Asks the server for its time.

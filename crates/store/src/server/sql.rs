@@ -6,8 +6,8 @@
 use super::statement::Statement;
 
 macro_rules! statements {
-    ($($kind:ident $name:ident = $file:literal;)+) => {
-        $(pub(crate) static $name: Statement = super::statement::$kind!($file);)+
+    ($($(#[$when:meta])? $kind:ident $name:ident = $file:literal;)+) => {
+        $($(#[$when])? pub(crate) static $name: Statement = super::statement::$kind!($file);)+
 
         /// For the tests of plans: every statement.
         #[cfg(test)]
@@ -53,6 +53,13 @@ statements! {
     common HISTORY_QUEUE = "history_queue";
     common HISTORY_READ = "history_read";
     common HISTORY_WRITE = "history_write";
+    #[cfg(feature = "sqlite")]
+    own IMPORT_BEGIN = "import_begin";
+    #[cfg(feature = "sqlite")]
+    common IMPORT_END = "import_end";
+    #[cfg(feature = "sqlite")]
+    common IMPORT_HOLD = "import_hold";
+    common IMPORT_MARK = "import_mark";
     common JOBS_ALL = "jobs_all";
     common JOBS_BY_KEY = "jobs_by_key";
     common JOBS_BY_STATUS = "jobs_by_status";
@@ -197,6 +204,8 @@ statements! {
     common TASK_SET_SWITCH = "task_set_switch";
     common TASK_STOP = "task_stop";
     common TASK_UPDATE = "task_update";
+    #[cfg(feature = "sqlite")]
+    own TEXT_BOUNDS = "text_bounds";
     common VERIFY_HELD = "verify_held";
     common VERIFY_INV_13 = "verify_inv_13";
     common VERIFY_INV_18 = "verify_inv_18";

@@ -13,6 +13,8 @@ mod checkpoint;
 mod claim;
 mod command;
 mod decode;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) mod export;
 mod fault;
 mod jobs;
 mod lanes;

@@ -48,6 +48,14 @@ pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Tim
     Ok(Joined { node_number: number, newest_job: newest.map(JobId), taken_over })
 }
 
+/// Whoever held jobs is gone, and nobody comes after.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(super) fn end_all(conn: &Connection, now: Timestamp) -> Outcome<()> {
+    const NOBODY: i64 = 0;
+    conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute(params![NOBODY, None::<i64>])?;
+    take_over_from_gone(conn, now).map(drop)
+}
+
 /// Its own when it is a node already.
 fn number_of(conn: &Connection, incarnation: Incarnation) -> Outcome<u16> {
     let mut taken = Vec::new();

@@ -5,10 +5,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use mainspring_model::Timestamp;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::migrate::{migrate, open_error};
 use super::pragmas::{self, Role};
+use super::sql;
 use crate::OpenError;
 
 /// A file below it is checked page by page at each start: that takes less than a second.
@@ -45,12 +46,22 @@ pub(super) fn open_database(path: &Path, now: Timestamp) -> Result<Connection, O
         quick_check(&conn, &place)?;
     }
     migrate(&mut conn, &place, now.as_ms())?;
+    check_moved(&conn, &place)?;
     match pragmas::use_wal(&conn) {
         Ok(true) => Ok(conn),
         Ok(false) => {
             Err(OpenError::Unusable { place, reason: "its file system cannot hold a shared log (WAL)".to_owned() })
         }
         Err(error) => Err(open_error(&place, "its log", &error)),
+    }
+}
+
+/// `mainspring migrate` leaves a mark: whoever went on here would run jobs that are run elsewhere.
+fn check_moved(conn: &Connection, place: &str) -> Result<(), OpenError> {
+    let moved = conn.query_row(sql::MOVED_READ, [], |row| row.get(0)).optional();
+    match moved.map_err(|error| open_error(place, "its mark", &error))? {
+        Some(to) => Err(OpenError::Moved { place: place.to_owned(), to }),
+        None => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The statements, one verb per file in `queries/`. Each says what it does, who calls it and which index it relies on.
 
 macro_rules! statements {
-    ($($name:ident = $file:literal;)+) => {
-        $(pub(super) const $name: &str = include_str!(concat!("queries/", $file, ".sql"));)+
+    ($($(#[$when:meta])? $name:ident = $file:literal;)+) => {
+        $($(#[$when])? pub(super) const $name: &str = include_str!(concat!("queries/", $file, ".sql"));)+
 
         /// For the tests of plans: every statement under its file's name.
         #[cfg(test)]
@@ -73,6 +73,9 @@ statements! {
     LANE_THROTTLED = "lane_throttled";
     LIVE_JOBS = "live_jobs";
     LOSS_FACTS = "loss_facts";
+    MOVED_READ = "moved_read";
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    MOVED_WRITE = "moved_write";
     NODES = "nodes";
     NODE_DRAIN = "node_drain";
     NODE_EXPIRE = "node_expire";
@@ -146,6 +149,8 @@ statements! {
     TASK_INSERT = "task_insert";
     TASK_LIVE = "task_live";
     TASK_LIVE_IDS = "task_live_ids";
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    TASK_NEWEST_DELETED = "task_newest_deleted";
     TASK_NEXT_FIRE = "task_next_fire";
     TASK_PLANNED = "task_planned";
     TASK_READ = "task_read";

@@ -3,11 +3,13 @@
 mod cold;
 mod crowds;
 mod faults;
+mod moving;
 mod opening;
 mod plans;
 mod sessions;
 mod submit_sql;
 mod suites;
+mod team;
 mod together;
 
 use std::sync::Arc;

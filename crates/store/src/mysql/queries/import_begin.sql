@@ -1,0 +1,3 @@
+-- From here on the database opens for nobody else. Called by migrate.
+-- Primary key of store_meta.
+INSERT INTO store_meta (name, value) VALUES ('import', $1) ON DUPLICATE KEY UPDATE value = VALUES(value)
