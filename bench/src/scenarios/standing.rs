@@ -13,7 +13,7 @@ use crate::host::{Host, TASK};
 use crate::latency::{Latencies, now_us};
 use crate::procfs;
 use crate::tables::RARE_TASK;
-use crate::window::Window;
+use crate::meter::Meter;
 
 const REST: Duration = Duration::from_secs(3);
 /// How long a backlog is worked on before the highest memory is read.
@@ -27,7 +27,7 @@ fn memory_mib(which: &str) -> Result<f64> {
 }
 
 pub(super) async fn memory_at_rest(spec: &Spec) -> Result<Figures> {
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
     tokio::time::sleep(REST).await;
     let mut figures = Figures::default();
     figures.set("idle_mib", memory_mib("VmRSS")?);
@@ -36,11 +36,11 @@ pub(super) async fn memory_at_rest(spec: &Spec) -> Result<Figures> {
 }
 
 pub(super) async fn memory_under_backlog(spec: &Spec) -> Result<Figures> {
-    let window = Window::open(&[])?;
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
+    let meter = Meter::open(&spec.place, &[])?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
     tokio::time::sleep(BACKLOG).await;
     let mut figures = Figures::default();
-    window.close()?.tell(&mut figures);
+    meter.close()?.tell(&mut figures);
     figures.set("peak_mib", memory_mib("VmHWM")?);
     figures.set("starts", host.witness.starts() as f64);
     host.stop().await?;
@@ -49,13 +49,13 @@ pub(super) async fn memory_under_backlog(spec: &Spec) -> Result<Figures> {
 
 /// The file is in the page cache, as it is after a restart of the process.
 pub(super) async fn startup(spec: &Spec) -> Result<Figures> {
-    let window = Window::open(&[])?;
+    let meter = Meter::open(&spec.place, &[])?;
     let (began, began_us) = (Instant::now(), now_us());
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
     let open_s = began.elapsed().as_secs_f64();
     host.started(1, PATIENCE).await?;
     let mut figures = Figures::default();
-    window.close()?.tell(&mut figures);
+    meter.close()?.tell(&mut figures);
     figures.set("open_s", open_s);
     figures.set("first_start_s", host.witness.first_us().saturating_sub(began_us) as f64 / 1e6);
     host.stop().await?;
@@ -63,11 +63,11 @@ pub(super) async fn startup(spec: &Spec) -> Result<Figures> {
 }
 
 pub(super) async fn idle(spec: &Spec) -> Result<Figures> {
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
     tokio::time::sleep(REST).await;
-    let window = Window::open(&[])?;
+    let meter = Meter::open(&spec.place, &[])?;
     tokio::time::sleep(Duration::from_secs(spec.sizes.seconds)).await;
-    let spent = window.close()?;
+    let spent = meter.close()?;
     let mut figures = Figures::default();
     spent.tell(&mut figures);
     figures.set("cpu_percent", 100.0 * spent.cpu_s / spent.wall_s);
@@ -78,8 +78,8 @@ pub(super) async fn idle(spec: &Spec) -> Result<Figures> {
 }
 
 pub(super) async fn pages(spec: &Spec) -> Result<Figures> {
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
-    let window = Window::open(&[])?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
+    let meter = Meter::open(&spec.place, &[])?;
     let (mut figures, mut all) = (Figures::default(), Latencies::default());
     let engine = host.jobs.engine();
     let mut read_by_name = Vec::new();
@@ -100,7 +100,7 @@ pub(super) async fn pages(spec: &Spec) -> Result<Figures> {
         all.merge(&calls);
     }
     figures.set("worst_list_p99_ms", worst_ms);
-    window.close()?.tell(&mut figures);
+    meter.close()?.tell(&mut figures);
     all.tell(&mut figures, "page_");
     host.stop().await?;
     Ok(figures)
