@@ -45,7 +45,11 @@ pub(crate) fn lines(figures: &Figures) -> String {
 impl Shares {
     fn bound(&self) -> &'static str {
         if self.busy >= BUSY_PERCENT {
-            if self.database > self.nodes { "processors, most of it the database" } else { "processors, most of it the nodes" }
+            if self.database > self.nodes {
+                "processors, most of it the database"
+            } else {
+                "processors, most of it the nodes"
+            }
         } else if self.lock >= MUCH_PERCENT {
             "locks: sessions wait for each other's rows"
         } else if self.sync >= MUCH_PERCENT {
@@ -59,7 +63,10 @@ impl Shares {
 impl std::fmt::Display for Shares {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Shares { busy, nodes, database, sync, lock } = self;
-        write!(f, "Of the machine the nodes used {nodes:.0} %, the database {database:.0} %, all together {busy:.0} %; ")?;
+        write!(
+            f,
+            "Of the machine the nodes used {nodes:.0} %, the database {database:.0} %, all together {busy:.0} %; "
+        )?;
         write!(f, "of the looks at busy sessions {sync:.0} % met the log's sync, {lock:.0} % a lock.")
     }
 }

@@ -16,6 +16,9 @@ use crate::place::Place;
 pub(crate) const TASK: &str = "bench.noop";
 pub(crate) const POOL: &str = "bench";
 
+/// Each look at the health writes something.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// The payload: when the job was submitted (or is due), and how long its body lasts.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Stamp {
@@ -132,7 +135,7 @@ impl Host {
             if Instant::now() > end {
                 bail!("{settled} of {jobs} jobs were settled within {} s", limit.as_secs());
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 

@@ -140,7 +140,9 @@ impl Bench<'_> {
             Ok(figures) => (figures, None),
             Err(error) => (Figures::default(), Some(format!("{error:#}"))),
         };
-        let shown = error.as_deref().map_or_else(|| report::one_line(self.args.store, scenario, &figures), |error| error.to_owned());
+        let shown = error
+            .as_deref()
+            .map_or_else(|| report::one_line(self.args.store, scenario, &figures), |error| error.to_owned());
         eprintln!("{:8} {subject:?} #{repetition} ({took_s:.0} s): {shown}", scenario.name());
         let load_after = procfs::load_average();
         Ok(Run { scenario, subject, repetition, began_unix_s, took_s, load_before, load_after, figures, error })

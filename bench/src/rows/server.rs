@@ -15,13 +15,7 @@ struct OfServers {
     raw: Option<&'static str>,
 }
 
-const fn row(
-    scenario: Scenario,
-    figure: &'static str,
-    label: &'static str,
-    postgres: Bar,
-    mariadb: Bar,
-) -> OfServers {
+const fn row(scenario: Scenario, figure: &'static str, label: &'static str, postgres: Bar, mariadb: Bar) -> OfServers {
     OfServers { scenario, figure, label, postgres, mariadb, raw: None }
 }
 

@@ -21,7 +21,8 @@ use crate::meter::Meter;
 use crate::tables;
 use crate::waits::Waits;
 
-const TELL: Duration = Duration::from_millis(20);
+/// Each look at the health writes something.
+const TELL: Duration = Duration::from_millis(100);
 
 pub(super) async fn be_a_node(spec: &Spec) -> Result<Figures> {
     let host = Host::start(&spec.place, spec.sizes.slots).await?;
@@ -59,7 +60,9 @@ pub(super) async fn drain(spec: &Spec, count: u32) -> Result<Figures> {
     let waits = Waits::watch(&spec.place).await?;
     release_pool(spec).await?;
     let settled = || nodes.iter().map(Node::settled).sum::<u64>();
-    until(PATIENCE, || settled() >= jobs).await.with_context(|| format!("{} of {jobs} jobs were settled", settled()))?;
+    until(PATIENCE, || settled() >= jobs)
+        .await
+        .with_context(|| format!("{} of {jobs} jobs were settled", settled()))?;
     let (spent, waits) = (meter.close()?, waits.end().await?);
     let all = nodes.into_iter().map(Node::stop).collect::<Result<Vec<_>>>()?;
     let mut figures = Figures::default();

@@ -15,8 +15,8 @@ use crate::bed::{Bed, TICK, begun, sleep_until, tick};
 use crate::figures::Figures;
 use crate::fired::{self, Expected, judge};
 use crate::host::POOL;
-use crate::place::sqlite_file;
 use crate::latency::{Latencies, now_us, us_since};
+use crate::place::sqlite_file;
 use crate::window::Window;
 use crate::{limits, load, procfs};
 

@@ -11,9 +11,9 @@ use super::submit::PATIENCE;
 use crate::figures::Figures;
 use crate::host::{Host, TASK};
 use crate::latency::{Latencies, now_us};
+use crate::meter::Meter;
 use crate::procfs;
 use crate::tables::RARE_TASK;
-use crate::meter::Meter;
 
 const REST: Duration = Duration::from_secs(3);
 /// How long a backlog is worked on before the highest memory is read.

@@ -12,9 +12,9 @@ use crate::figures::Figures;
 use crate::host::{Host, Stamp, TASK};
 use crate::latency::{Latencies, now_us, us_since};
 use crate::load::{self, Sent};
+use crate::meter::Meter;
 use crate::procfs;
 use crate::server::{Remote, Server};
-use crate::meter::Meter;
 
 const PER_SECOND: u64 = 100;
 /// Bodies of a second overlap: so many run at once, and some more while the machine is busy with others.

@@ -9,9 +9,9 @@ use crate::figures::Figures;
 use crate::host::Host;
 use crate::latency::now_us;
 use crate::load::{self, Sent};
+use crate::meter::Meter;
 use crate::server::Server;
 use crate::tables;
-use crate::meter::Meter;
 
 pub(super) const PER_CALL: u64 = 1_000;
 const BURST: u64 = 5_000;

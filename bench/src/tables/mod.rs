@@ -145,12 +145,8 @@ mod tests {
     use super::*;
     use crate::host::Host;
 
-    const FILLS: &[(Fill, u64)] = &[
-        (Fill::Finished, 0),
-        (Fill::History, 0),
-        (Fill::PastAndFuture, 0),
-        (Fill::Waiting, 3_000),
-    ];
+    const FILLS: &[(Fill, u64)] =
+        &[(Fill::Finished, 0), (Fill::History, 0), (Fill::PastAndFuture, 0), (Fill::Waiting, 3_000)];
 
     /// Rows that the product would not have written itself would measure something else.
     async fn check(kind: Fill, expect_left: u64, place: &Place) -> Result<()> {
