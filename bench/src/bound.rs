@@ -44,7 +44,9 @@ pub(crate) fn lines(figures: &Figures) -> String {
 
 impl Shares {
     fn bound(&self) -> &'static str {
-        if self.busy >= BUSY_PERCENT {
+        if self.busy >= BUSY_PERCENT && self.nodes + self.database < self.busy / 2.0 {
+            "processors, most of it others: measure again"
+        } else if self.busy >= BUSY_PERCENT {
             if self.database > self.nodes {
                 "processors, most of it the database"
             } else {
@@ -83,6 +85,7 @@ mod tests {
         };
         check((97.0, 20.0, 75.0), 80.0, 0.0, "the database");
         check((97.0, 75.0, 20.0), 0.0, 0.0, "the nodes");
+        check((97.0, 15.0, 20.0), 0.0, 0.0, "others");
         check((50.0, 20.0, 30.0), 60.0, 10.0, "sync");
         check((50.0, 20.0, 30.0), 60.0, 50.0, "locks");
         check((50.0, 20.0, 30.0), 10.0, 10.0, "round trips");

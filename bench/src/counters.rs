@@ -23,9 +23,9 @@ const MARIADB: &[(&str, &str)] = &[
     ("Innodb_os_log_written", "log_bytes"),
     ("Innodb_data_fsyncs", "syncs"),
     ("Com_commit", "commits"),
-    ("Innodb_rows_inserted", "rows"),
-    ("Innodb_rows_updated", "rows"),
-    ("Innodb_rows_deleted", "rows"),
+    ("Handler_write", "rows"),
+    ("Handler_update", "rows"),
+    ("Handler_delete", "rows"),
     ("Questions", "statements"),
 ];
 

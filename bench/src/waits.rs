@@ -21,7 +21,8 @@ const POSTGRES: &str = "
     WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
 const MARIADB: &str = "
     SELECT CAST(coalesce(sum(lower(state) LIKE '%commit%'), 0) AS SIGNED),
-           CAST((SELECT count(*) FROM information_schema.innodb_lock_waits) AS SIGNED),
+           CAST((SELECT variable_value FROM information_schema.global_status
+                 WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS') AS SIGNED),
            CAST(count(*) AS SIGNED)
     FROM information_schema.processlist
     WHERE command IN ('Query', 'Execute') AND id <> connection_id()";

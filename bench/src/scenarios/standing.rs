@@ -87,17 +87,23 @@ pub(super) async fn pages(spec: &Spec) -> Result<Figures> {
         let calls = read(async |cursor| Ok(engine.jobs(filter.clone(), PAGE_JOBS, cursor).await?.next)).await?;
         read_by_name.push((name, calls));
     }
-    let code = TaskCode::new(TASK)?;
+    let (code, rare) = (TaskCode::new(TASK)?, TaskCode::new(RARE_TASK)?);
     let attempts = async |cursor| Ok(engine.store().attempts_of_task(&code, PAGE_JOBS, cursor).await?.next);
     read_by_name.push(("attempts_of_task", read(attempts).await?));
     let dead = async |cursor| Ok(engine.store().dead_jobs(None, PAGE_JOBS, cursor).await?.next);
     read_by_name.push(("dead", read(dead).await?));
+    let dead = async |cursor| Ok(engine.store().dead_jobs(Some(rare.clone()), PAGE_JOBS, cursor).await?.next);
+    read_by_name.push(("dead_of_rare_task", read(dead).await?));
     let mut worst_ms = 0.0_f64;
     for (name, calls) in read_by_name {
-        let p99_ms = calls.quantile_ms(0.99);
-        figures.set(&format!("{name}_p99_ms"), p99_ms);
-        worst_ms = worst_ms.max(p99_ms);
-        all.merge(&calls);
+        for (which, calls) in [("first", &calls.first), ("deep", &calls.deep)] {
+            figures.set(&format!("{name}_{which}_p50_ms"), calls.quantile_ms(0.5));
+            figures.set(&format!("{name}_{which}_p99_ms"), calls.quantile_ms(0.99));
+            all.merge(calls);
+        }
+        let mut both = calls.first;
+        both.merge(&calls.deep);
+        worst_ms = worst_ms.max(both.quantile_ms(0.99));
     }
     figures.set("worst_list_p99_ms", worst_ms);
     meter.close()?.tell(&mut figures);
@@ -110,7 +116,10 @@ pub(super) async fn pages(spec: &Spec) -> Result<Figures> {
 fn lists() -> Result<Vec<(&'static str, JobFilter)>> {
     let task = |code: &str| anyhow::Ok(Some(TaskCode::new(code)?));
     let failed = || vec![JobStatus::Failed];
+    let of_status = |status| JobFilter { status: vec![status], ..JobFilter::default() };
     Ok(vec![
+        ("pending", of_status(JobStatus::Pending)),
+        ("executing", of_status(JobStatus::Executing)),
         ("all", JobFilter::default()),
         ("of_task", JobFilter { task: task(TASK)?, ..JobFilter::default() }),
         ("of_rare_task", JobFilter { task: task(RARE_TASK)?, ..JobFilter::default() }),
@@ -119,15 +128,22 @@ fn lists() -> Result<Vec<(&'static str, JobFilter)>> {
     ])
 }
 
-/// Pages one after another, then the first one as often.
-async fn read(page: impl AsyncFn(Option<String>) -> Result<Option<String>>) -> Result<Latencies> {
-    let mut calls = Latencies::default();
+/// How long its pages took: the first one again and again, and the others one after another.
+#[derive(Debug, Default)]
+struct Read {
+    first: Latencies,
+    deep: Latencies,
+}
+
+async fn read(page: impl AsyncFn(Option<String>) -> Result<Option<String>>) -> Result<Read> {
+    let mut read = Read::default();
     let mut cursor = None;
     for number in 0..PAGES * 2 {
+        let calls = if cursor.is_none() { &mut read.first } else { &mut read.deep };
         let start = Instant::now();
         let next = page(cursor).await?;
         calls.record(start.elapsed());
         cursor = if number < PAGES { next } else { None };
     }
-    Ok(calls)
+    Ok(read)
 }

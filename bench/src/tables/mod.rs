@@ -119,7 +119,7 @@ pub(crate) fn database_mib(place: &Place) -> Result<Option<f64>> {
         StoreKind::Sqlite => return Ok(None),
         StoreKind::Postgres => "SELECT pg_database_size(current_database())",
         StoreKind::Mariadb => {
-            "SELECT sum(file_size) FROM information_schema.innodb_sys_tablespaces WHERE name LIKE concat(database(), '/%')"
+            "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema = database()"
         }
     };
     let bytes: f64 = place.sql(question)?.trim().parse().context("reading the size of a database")?;

@@ -39,6 +39,6 @@ WITH b AS (
         execute_result = excluded.execute_result, error_message = excluded.error_message
 ), freed AS (
     DELETE FROM job_key k USING ended e
-    WHERE k.biz_id = e.live_key AND k.task_code = e.task_code AND k.job_id = e.job_id AND k.while_live = 1
+    WHERE k.biz_id = ANY (ARRAY[e.live_key]) AND k.task_code = e.task_code AND k.job_id = e.job_id AND k.while_live = 1
 )
 SELECT job_id, queue_lane, queue_key FROM held
