@@ -271,7 +271,6 @@ const BATCHES: &[&Statement] = &[
     &sql::JOBS_DUPLICATE,
     &sql::JOBS_MADE,
     &sql::CLAIM_READ,
-    &sql::LOSS_FACTS,
 ];
 
 /// Nobody has seen anything in the tables yet, or nobody held anything when they were looked at: such plans stay when they
