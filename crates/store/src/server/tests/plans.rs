@@ -285,6 +285,7 @@ async fn batches_look_their_rows_up_one_by_one() {
     let fill = format!("{}{at_rest}", FILL.replace("{numbers}", numbers));
     for before in ["ANALYZE", &fill] {
         session.command(before).await.expect("fills");
+        session.command("DEALLOCATE ALL").await.expect("forgets the plans");
         for statement in BATCHES {
             let plan = plan(&mut session, statement).await.join("\n");
             let compares_each_with_each = plan.contains("Join Filter") || plan.contains("job_queue_owner");
