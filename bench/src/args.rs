@@ -12,6 +12,12 @@ pub(crate) struct Args {
     pub(crate) scenarios: Vec<Scenario>,
     #[arg(long, value_enum, default_value_t = Surface::All)]
     pub(crate) surface: Surface,
+    /// Where the jobs are kept. A database server is started for the measurement, with its data under `--dir`.
+    #[arg(long, value_enum, default_value_t = StoreKind::Sqlite)]
+    pub(crate) store: StoreKind,
+    /// A setting of that server beside ours, such as `shared_buffers=4GB`; may be given several times.
+    #[arg(long = "server-setting", value_name = "NAME=VALUE")]
+    pub(crate) server_settings: Vec<String>,
     #[command(flatten)]
     pub(crate) sizes: Sizes,
     /// Runs of each scenario; the table shows their medians.
@@ -43,7 +49,7 @@ pub(crate) struct Args {
 /// How much of everything.
 #[derive(Debug, Clone, Copy, clap::Args, Serialize, Deserialize)]
 pub(crate) struct Sizes {
-    /// Jobs in w1, w1b, w2 and w5, in each part of `lanes` and in each flood of `isolation`.
+    /// Jobs in w1, w1b, w2, w5, `cluster` and `history`, in each part of `lanes` and in each flood of `isolation`.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) jobs: u64,
     /// Length of w3, `idle` and `dormant`.
@@ -70,6 +76,9 @@ pub(crate) struct Sizes {
     /// Tasks in `instant` and `dormant`.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) due_tasks: u64,
+    /// Finished jobs in `history`.
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(crate) rows: u64,
     /// Slots of the pool.
     #[arg(long, default_value_t = 64)]
     pub(crate) slots: u32,
@@ -81,7 +90,7 @@ pub(crate) struct Sizes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Scenario {
-    /// What the disk and SQLite allow at all.
+    /// What the disk and the database allow at all.
     Limits,
     /// No-op jobs, one call each, while the pool is paused.
     W1,
@@ -121,6 +130,18 @@ pub(crate) enum Scenario {
     Lanes,
     /// The next fire of schedules, and the slowest texts.
     Cron,
+    /// Waiting no-op jobs are drained by one, two and four nodes.
+    Cluster,
+    /// w2 and `pages` over a long past.
+    History,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StoreKind {
+    Sqlite,
+    Postgres,
+    Mariadb,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -134,7 +155,7 @@ pub(crate) enum Surface {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Subject {
-    /// The disk, and SQLite without us.
+    /// The disk, and the database without us.
     Raw,
     Library,
     Rest,
@@ -151,6 +172,17 @@ impl Scenario {
             Scenario::Fires | Scenario::Spread | Scenario::Instant => &[Library],
             Scenario::Isolation | Scenario::Dormant | Scenario::Lanes => &[Library],
             Scenario::Steady | Scenario::Startup | Scenario::Pages | Scenario::Idle | Scenario::Cron => &[Library],
+            Scenario::Cluster | Scenario::History => &[Library],
+        }
+    }
+
+    /// Those of schedules and limits read the tables themselves, and do it in SQLite.
+    pub(crate) fn is_on(self, store: StoreKind) -> bool {
+        match self {
+            Scenario::Fires | Scenario::Spread | Scenario::Instant | Scenario::Isolation => store == StoreKind::Sqlite,
+            Scenario::Dormant | Scenario::Lanes | Scenario::Cron => store == StoreKind::Sqlite,
+            Scenario::Cluster | Scenario::History => store != StoreKind::Sqlite,
+            _ => true,
         }
     }
 
@@ -162,12 +194,20 @@ impl Scenario {
 impl Sizes {
     /// Rows that a database is filled with.
     pub(crate) fn rows(&self, scenario: Scenario) -> u64 {
-        if scenario == Scenario::Pages { self.page_rows } else { self.history }
+        match scenario {
+            Scenario::Pages => self.page_rows,
+            Scenario::History => self.rows,
+            _ => self.history,
+        }
     }
 }
 
 impl Args {
     pub(crate) fn asked(&self) -> Vec<Scenario> {
-        if self.scenarios.is_empty() { Scenario::value_variants().to_vec() } else { self.scenarios.clone() }
+        if self.scenarios.is_empty() {
+            let all = Scenario::value_variants().iter().copied();
+            return all.filter(|scenario| scenario.is_on(self.store)).collect();
+        }
+        self.scenarios.clone()
     }
 }

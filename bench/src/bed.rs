@@ -10,9 +10,10 @@ use mainspring_model::{HandlerName, PoolName};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use crate::host::{Stamp, database, until};
+use crate::host::{Stamp, until};
 use crate::latency::now_us;
 use crate::load::Submitter;
+use crate::place::sqlite_file;
 
 /// The handler of what is measured.
 pub(crate) const TICK: &str = "bench.tick";
@@ -79,7 +80,7 @@ impl Bed {
             }
         };
         let mut builder =
-            Mainspring::sqlite(database(dir)).handler(TICK, noting(&ticks)).handler(OTHER, noting(&others));
+            Mainspring::sqlite(sqlite_file(dir)).handler(TICK, noting(&ticks)).handler(OTHER, noting(&others));
         for pool in pools {
             builder = builder.pool(pool, slots);
         }

@@ -1,19 +1,23 @@
 //! An application that embeds Mainspring: one task, whose body notes when it starts.
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use mainspring::{Item, Mainspring, PoolSettings};
+use mainspring_store::clock::SystemClock;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::{Latencies, now_us, us_since};
 use crate::load::Submitter;
+use crate::place::Place;
 
 pub(crate) const TASK: &str = "bench.noop";
 pub(crate) const POOL: &str = "bench";
+
+/// Each look at the health writes something.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The payload: when the job was submitted (or is due), and how long its body lasts.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -80,12 +84,8 @@ pub(crate) struct Host {
     pub(crate) witness: Arc<Witness>,
 }
 
-pub(crate) fn database(dir: &Path) -> PathBuf {
-    dir.join("jobs.db")
-}
-
 impl Host {
-    pub(crate) async fn start(dir: &Path, slots: u32) -> Result<Host> {
+    pub(crate) async fn start(place: &Place, slots: u32) -> Result<Host> {
         let witness = Arc::new(Witness::new());
         let seen = witness.clone();
         let body = move |_: mainspring::Context, stamp: Stamp| {
@@ -96,7 +96,8 @@ impl Host {
                 }
             }
         };
-        let builder = Mainspring::sqlite(database(dir)).handler(TASK, body).pool(POOL, slots);
+        let store = mainspring_store::open(&place.url, SystemClock::new()).await.context("opening the store")?;
+        let builder = Mainspring::on(store).handler(TASK, body).pool(POOL, slots);
         let jobs = builder.task(TASK, |task| task.pool(POOL)).start().await.context("starting the engine")?;
         Ok(Host { jobs, witness })
     }
@@ -134,7 +135,7 @@ impl Host {
             if Instant::now() > end {
                 bail!("{settled} of {jobs} jobs were settled within {} s", limit.as_secs());
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 

@@ -10,7 +10,9 @@
 
 mod args;
 mod bed;
+mod bound;
 mod client;
+mod counters;
 mod disk;
 mod figures;
 mod fired;
@@ -18,14 +20,18 @@ mod host;
 mod latency;
 mod limits;
 mod load;
+mod meter;
 mod peer;
+mod place;
 mod procfs;
 mod report;
 mod rows;
 mod runs;
 mod scenarios;
 mod server;
+mod servers;
 mod tables;
+mod waits;
 mod window;
 
 use anyhow::{Context, Result};

@@ -21,6 +21,15 @@ pub(crate) fn cpu_s(pid: u32) -> f64 {
     read().unwrap_or(0.0)
 }
 
+/// The same of a process and of all that come from it: a database server may have one for each session.
+pub(crate) fn cpu_of_family_s(pid: u32) -> f64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let pids: Vec<u32> =
+        children.flat_map(|text| text.split_ascii_whitespace().map(str::parse).collect::<Vec<_>>()).flatten().collect();
+    cpu_s(pid) + pids.into_iter().map(cpu_of_family_s).sum::<f64>()
+}
+
 /// The whole machine since its start, all cores together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Machine {

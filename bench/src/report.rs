@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::args::{Scenario, Subject};
+use crate::args::{Scenario, StoreKind, Subject};
+use crate::bound;
 use crate::figures::Figures;
-use crate::rows::{Bar, LIMITS, ROWS, Row, W5_TO_W2};
+use crate::rows::{self, Bar, Row, W5_TO_W2};
 use crate::runs::{Machine, Run};
 
 /// Past this share of the CPUs in other hands a run says more about them.
@@ -14,12 +15,15 @@ pub(crate) fn table(machine: &Machine, runs: &[Run]) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "\nmainspring {} · {} CPUs · Linux {} · SQLite {} · {}\n",
-        machine.version, machine.cpus, machine.kernel, machine.sqlite, machine.disk
+        "\nmainspring {} · {} CPUs · Linux {} · {} · {}\n",
+        machine.version, machine.cpus, machine.kernel, machine.database, machine.disk
     );
     let medians = Medians(runs);
-    limits(&mut text, &medians);
-    scenarios(&mut text, &medians);
+    limits(&mut text, &medians, machine.store);
+    scenarios(&mut text, &medians, machine.store);
+    for run in runs.iter().filter(|run| run.scenario == Scenario::Cluster) {
+        text.push_str(&bound::lines(&run.figures));
+    }
     let disturbed = runs.iter().filter(|run| foreign(run) > DISTURBED_PERCENT).count();
     if disturbed > 0 {
         let _ = writeln!(
@@ -41,20 +45,22 @@ fn foreign(run: &Run) -> f64 {
 }
 
 /// For the progress on the terminal: what the table will show, and the disturbance.
-pub(crate) fn one_line(scenario: Scenario, figures: &Figures) -> String {
-    let of_table = ROWS.iter().filter(|row| row.scenario == scenario).map(|row| row.figure);
-    let of_limits = LIMITS.iter().filter(|_| scenario == Scenario::Limits).map(|(figure, _)| *figure);
+pub(crate) fn one_line(store: StoreKind, scenario: Scenario, figures: &Figures) -> String {
+    let rows = rows::rows(store);
+    let of_table = rows.iter().filter(|row| row.scenario == scenario).map(|row| row.figure);
+    let of_limits = rows::limits(store).iter().filter(|_| scenario == Scenario::Limits).map(|(figure, _)| *figure);
     let known = of_table.chain(of_limits).chain(["foreign_percent"]);
     let shown: Vec<String> = known.filter_map(|name| Some(format!("{name} {}", number(figures.get(name)?)))).collect();
     shown.join(", ")
 }
 
-fn limits(text: &mut String, medians: &Medians<'_>) {
-    if medians.of(Scenario::Limits, Subject::Raw, LIMITS[0].0).is_none() {
+fn limits(text: &mut String, medians: &Medians<'_>, store: StoreKind) {
+    let limits = rows::limits(store);
+    if medians.of(Scenario::Limits, Subject::Raw, limits[0].0).is_none() {
         return;
     }
     let _ = writeln!(text, "| raw limit | median (min–max) |\n|---|---:|");
-    for (figure, label) in LIMITS {
+    for (figure, label) in limits {
         if let Some(value) = medians.of(Scenario::Limits, Subject::Raw, figure) {
             let _ = writeln!(text, "| {label} | {} |", value.shown());
         }
@@ -62,13 +68,13 @@ fn limits(text: &mut String, medians: &Medians<'_>) {
     let _ = writeln!(text);
 }
 
-fn scenarios(text: &mut String, medians: &Medians<'_>) {
+fn scenarios(text: &mut String, medians: &Medians<'_>, store: StoreKind) {
     let _ = writeln!(
         text,
         "| | | library | bar | REST | bar | effectum | library ÷ effectum | library ÷ raw |\n\
          |---|---|---:|---|---:|---|---:|---:|---:|"
     );
-    for row in ROWS {
+    for row in &rows::rows(store) {
         let library = medians.of(row.scenario, Subject::Library, row.figure);
         let rest = medians.of(row.scenario, Subject::Rest, row.figure);
         let effectum = medians.of(row.scenario, Subject::Effectum, row.figure);
@@ -157,7 +163,7 @@ impl Medians<'_> {
     fn of(&self, scenario: Scenario, subject: Subject, figure: &str) -> Option<Spread> {
         if figure == W5_TO_W2 {
             let rate = |scenario| Some(self.of(scenario, subject, "rate_per_s")?.median);
-            return Spread::of(vec![rate(Scenario::W5)? / rate(Scenario::W2)?]);
+            return Spread::of(vec![rate(scenario)? / rate(Scenario::W2)?]);
         }
         let of_it = self.0.iter().filter(|run| run.scenario == scenario && run.subject == subject);
         Spread::of(of_it.filter_map(|run| run.figures.get(figure)).collect())

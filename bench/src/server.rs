@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::client::Connection;
 use crate::host::{POOL, Stamp, TASK};
 use crate::load::Submitter;
+use crate::scenarios::Spec;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 
@@ -47,12 +48,13 @@ struct Pool {
 
 impl Server {
     /// Ready for requests, with a pool, and a task whose handler is one of the server's own probes.
-    pub(crate) async fn start(program: &Path, dir: &Path, slots: u32, probe: &str) -> Result<Server> {
+    pub(crate) async fn start(spec: &Spec, slots: u32, probe: &str) -> Result<Server> {
+        let (program, dir) = (spec.program()?, &spec.dir);
         let address = free_address()?;
         let log = dir.join("server.log");
         let output = File::create(&log).context("making the server's log")?;
         let process = Command::new(program)
-            .args(["serve", "--dev", "--listen", &address.to_string(), "--data-dir"])
+            .args(["serve", "--dev", "--listen", &address.to_string(), "--database", &spec.place.url, "--data-dir"])
             .arg(dir.join("data"))
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)

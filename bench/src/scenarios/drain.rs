@@ -7,15 +7,15 @@ use anyhow::Result;
 use super::Spec;
 use super::submit::{SETTLE, bulk_into};
 use crate::figures::Figures;
-use crate::host::{Host, database};
-use crate::window::Window;
+use crate::host::Host;
+use crate::meter::Meter;
 use crate::{procfs, tables};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The pool stays paused for the process that follows.
 pub(super) async fn submit(spec: &Spec) -> Result<Figures> {
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
     host.pause().await?;
     bulk_into(&host, spec).await?;
     host.stop().await?;
@@ -23,14 +23,14 @@ pub(super) async fn submit(spec: &Spec) -> Result<Figures> {
 }
 
 pub(super) async fn drain(spec: &Spec) -> Result<Figures> {
-    let host = Host::start(&spec.dir, spec.sizes.slots).await?;
+    let host = Host::start(&spec.place, spec.sizes.slots).await?;
     tokio::time::sleep(SETTLE).await;
     let jobs = spec.sizes.jobs;
-    let window = Window::open(&[])?;
+    let meter = Meter::open(&spec.place, &[])?;
     host.resume().await?;
     host.started(jobs, LIMIT).await?;
     host.settled(jobs, LIMIT).await?;
-    let spent = window.close()?;
+    let spent = meter.close()?;
     let mut figures = Figures::default();
     spent.tell(&mut figures);
     let first_to_last_s = (host.witness.last_us() - host.witness.first_us()) as f64 / 1e6;
@@ -38,11 +38,12 @@ pub(super) async fn drain(spec: &Spec) -> Result<Figures> {
     figures.set("elapsed_s", spent.wall_s);
     figures.set("rate_per_s", (jobs - 1) as f64 / first_to_last_s);
     figures.set("settled_per_s", jobs as f64 / spent.wall_s);
-    figures.set("cpu_us_per_job", spent.cpu_s * 1e6 / jobs as f64);
+    spent.tell_per_job(&mut figures, jobs);
     figures.set("peak_mib", procfs::memory_mib(std::process::id(), "VmHWM")?);
     figures.set("twice", host.witness.starts().saturating_sub(jobs) as f64);
     host.stop().await?;
+    meter.tell_counts(&spec.place, &mut figures, jobs)?;
     // From the tables: finished must be written, not only believed.
-    figures.set("left", tables::left(&database(&spec.dir))? as f64);
+    figures.set("left", tables::left(&spec.place)? as f64);
     Ok(figures)
 }

@@ -12,7 +12,8 @@ use super::Spec;
 use super::submit::{PATIENCE, SETTLE};
 use crate::bed::{Bed, OTHER, Work, begun, tick};
 use crate::figures::Figures;
-use crate::host::{POOL, database};
+use crate::host::POOL;
+use crate::place::sqlite_file;
 use crate::window::Window;
 
 const LIMITED: &str = "bench.limited";
@@ -117,7 +118,7 @@ async fn beside_a_full_lane(spec: &Spec, figures: &mut Figures, plain: &Drained)
     bed.define([(LIMITED.to_owned(), full)]).await?;
     let began = Instant::now();
     bed.submit(LIMITED, (0..spec.sizes.jobs).map(|_| Work { ms: FULL_BODY_MS, key: 1 })).await?;
-    let path = database(&dir);
+    let path = sqlite_file(&dir);
     tokio::task::spawn_blocking(move || all_aside(&path)).await??;
     figures.set("aside_s", began.elapsed().as_secs_f64());
     let before = bed.ticks.count();

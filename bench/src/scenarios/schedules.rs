@@ -14,8 +14,9 @@ use super::submit::PATIENCE;
 use crate::bed::{Bed, TICK, begun, sleep_until, tick};
 use crate::figures::Figures;
 use crate::fired::{self, Expected, judge};
-use crate::host::{POOL, database};
+use crate::host::POOL;
 use crate::latency::{Latencies, now_us, us_since};
+use crate::place::sqlite_file;
 use crate::window::Window;
 use crate::{limits, load, procfs};
 
@@ -106,7 +107,7 @@ pub(super) async fn fires(spec: &Spec, spread: Spread) -> Result<Figures> {
     let ticks = bed.ticks.clone();
     bed.stop().await?;
     let expected = Expected { step_ms: 1_000, fires: i64::try_from(seconds)?, first_ms };
-    let (tally, late) = judge(&expected, &fired::jobs(&database(&spec.dir))?, &ticks.take());
+    let (tally, late) = judge(&expected, &fired::jobs(&sqlite_file(&spec.dir))?, &ticks.take());
     let mut figures = Figures::default();
     spent.tell(&mut figures);
     tally.tell(&mut figures);
@@ -123,7 +124,7 @@ pub(super) async fn instant(spec: &Spec) -> Result<Figures> {
     let due_ms = first_ms(tasks);
     let definition = every(86_400, due_ms, POOL)?;
     bed.define((0..tasks).map(|number| (code(number), definition.clone()))).await?;
-    let path = database(&spec.dir);
+    let path = sqlite_file(&spec.dir);
     sleep_until(due_ms * 1_000 - MARGIN.as_micros() as u64).await?;
     let window = Window::open(&[])?;
     let stored = tokio::task::spawn_blocking(move || all_stored(&path, tasks));
@@ -135,7 +136,7 @@ pub(super) async fn instant(spec: &Spec) -> Result<Figures> {
     bed.stop().await?;
     let first_ms = (0..tasks).map(|number| Ok((code(number), i64::try_from(due_ms)?)));
     let expected = Expected { step_ms: 86_400_000, fires: 1, first_ms: first_ms.collect::<Result<_>>()? };
-    let (tally, late) = judge(&expected, &fired::jobs(&database(&spec.dir))?, &ticks.take());
+    let (tally, late) = judge(&expected, &fired::jobs(&sqlite_file(&spec.dir))?, &ticks.take());
     let mut figures = Figures::default();
     spent.tell(&mut figures);
     tally.tell(&mut figures);
@@ -176,7 +177,7 @@ pub(super) async fn isolation(spec: &Spec) -> Result<Figures> {
     spent.tell(&mut figures);
     figures.set("flood_jobs", flooded as f64);
     figures.set("flood_per_s", flooded as f64 / spent.wall_s);
-    let (jobs, starts) = (fired::jobs(&database(&spec.dir))?, ticks.take());
+    let (jobs, starts) = (fired::jobs(&sqlite_file(&spec.dir))?, ticks.take());
     // Whole turns only: every task has the same share of both times.
     let flood_turns = (spent.wall_s as i64).max(1);
     let mut between = |from_ms: u64, fires: i64, prefix: &str| -> Result<Latencies> {

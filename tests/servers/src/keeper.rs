@@ -55,9 +55,9 @@ struct Watchdog {
 }
 
 impl Keeper {
-    /// Its processes run under this account; the folder is the account's.
-    pub(crate) fn new(name: &str, account: Account) -> Result<Keeper> {
-        let folder = tempfile::Builder::new().prefix(&format!("mainspring-{name}-")).tempdir()?.keep();
+    /// Its processes run under this account; the folder is the account's. It is made in `place`.
+    pub(crate) fn new(name: &str, account: Account, place: &Path) -> Result<Keeper> {
+        let folder = tempfile::Builder::new().prefix(&format!("mainspring-{name}-")).tempdir_in(place)?.keep();
         let mut shell = Command::new("sh");
         shell.args(["-c", WATCHDOG, "watchdog"]).arg(&folder);
         // A group of its own: a signal to the tests' group must not end it before its work is done.
@@ -183,7 +183,7 @@ impl Keeper {
         wait_for(END_LIMIT, "all processes end", || Ok((!processes.iter().any(|pid| is_alive(*pid))).then_some(())))
     }
 
-    fn pid(&self) -> Result<Pid> {
+    pub(crate) fn pid(&self) -> Result<Pid> {
         let id = self.current().as_ref().context("the server is stopped; start it again first")?.id();
         Pid::from_raw(i32::try_from(id)?).context("a process has a number")
     }

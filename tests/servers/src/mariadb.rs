@@ -18,6 +18,9 @@ CREATE USER IF NOT EXISTS mainspring@'127.0.0.1' IDENTIFIED BY 'mainspring';
 GRANT ALL ON `t\\_%`.* TO mainspring@'127.0.0.1';
 ";
 
+/// Beside its own defaults, which are durable.
+pub(crate) const AS_IN_PRODUCTION: &[&str] = &["innodb-buffer-pool-size=1G", "innodb-log-file-size=2G"];
+
 pub(crate) fn url(port: u16) -> String {
     format!("mysql://mainspring:mainspring@127.0.0.1:{port}")
 }
@@ -37,7 +40,7 @@ pub(crate) fn initialise(keeper: &Keeper) -> Result<()> {
 
 const LOG_SIZE: &str = "--innodb-log-file-size=32M";
 
-pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability) -> Result<Program> {
+pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability, more: &[String]) -> Result<Program> {
     let folder = keeper.folder().display();
     let server = Program::named("mariadbd")?.arg("--no-defaults").args([
         format!("--datadir={folder}/data"),
@@ -49,9 +52,11 @@ pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability) -> Resu
     ]);
     let server = server.args(["--bind-address=127.0.0.1", "--skip-name-resolve", "--max-connections=200"]);
     let server = server.args(["--innodb-buffer-pool-size=128M", LOG_SIZE]);
-    Ok(match durability {
+    let server = match durability {
         Durability::Full => server,
         // Written at each commit, synced each second: what a process has written outlives it.
         Durability::Relaxed => server.arg("--innodb-flush-log-at-trx-commit=2"),
-    })
+    };
+    // Of two settings of one name the later one holds.
+    Ok(server.args(more.iter().map(|setting| format!("--{setting}"))))
 }

@@ -24,7 +24,7 @@ pub struct Pooler {
 /// In front of a PostgreSQL server.
 pub fn pgbouncer(server: &Server) -> Result<Pooler> {
     ensure!(server.kind() == Kind::Postgres, "PgBouncer is PostgreSQL's");
-    let keeper = Keeper::new("pgbouncer", Account::for_server("postgres"))?;
+    let keeper = Keeper::new("pgbouncer", Account::for_server("postgres"), &std::env::temp_dir())?;
     let port = keeper.start_on_a_free_port(READY, |port| {
         let place = keeper.folder().join("pgbouncer.ini");
         fs::write(&place, settings(port, server.port()))?;

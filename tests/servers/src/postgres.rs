@@ -9,6 +9,9 @@ use crate::server::Durability;
 /// A standby says "ready to accept read-only connections".
 pub(crate) const READY: &str = "database system is ready to accept";
 
+/// Beside its own defaults, which are durable.
+pub(crate) const AS_IN_PRODUCTION: &[&str] = &["shared_buffers=1GB", "max_wal_size=8GB", "checkpoint_timeout=15min"];
+
 pub(crate) fn url(port: u16) -> String {
     format!("postgres://postgres@127.0.0.1:{port}")
 }
@@ -19,7 +22,7 @@ pub(crate) fn initialise(keeper: &Keeper) -> Result<()> {
     keeper.run(&initdb.args(["--locale=C.UTF-8", "--no-sync", "--pgdata=data"]))
 }
 
-pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability) -> Result<Program> {
+pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability, more: &[String]) -> Result<Program> {
     let mut settings = vec![
         format!("port={port}"),
         "listen_addresses=127.0.0.1".to_owned(),
@@ -32,6 +35,8 @@ pub(crate) fn server(keeper: &Keeper, port: u16, durability: Durability) -> Resu
     if durability == Durability::Relaxed {
         settings.extend(["fsync=off".to_owned(), "full_page_writes=off".to_owned()]);
     }
+    // Of two settings of one name the later one holds.
+    settings.extend(more.iter().cloned());
     let server = Program::named("postgres")?.arg("-D").arg(keeper.folder().join("data"));
     Ok(settings.into_iter().fold(server, |server, setting| server.arg("-c").arg(setting)))
 }

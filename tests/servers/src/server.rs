@@ -41,6 +41,8 @@ pub enum How {
 pub struct Server {
     kind: Kind,
     durability: Durability,
+    /// Besides, `name=value`.
+    settings: Vec<String>,
     port: u16,
     keeper: Keeper,
 }
@@ -74,8 +76,25 @@ impl Kind {
 impl Server {
     /// Empty and ready.
     pub fn start(kind: Kind, durability: Durability) -> Result<Server> {
-        let server = Server::without_data(kind, durability)?;
-        match kind {
+        Server::without_data(kind, durability)?.initialise()
+    }
+
+    /// To be measured: durable, with the memory and the log of a server in production, and its data in `place`, which the
+    /// account of the server must be able to reach. Further settings are `name=value`, as the server names them.
+    pub fn start_to_measure(kind: Kind, place: &Path, settings: &[String]) -> Result<Server> {
+        let keeper = Keeper::new(kind.name(), kind.account(), place)?;
+        let as_in_production = match kind {
+            Kind::Postgres => postgres::AS_IN_PRODUCTION,
+            Kind::MariaDb => mariadb::AS_IN_PRODUCTION,
+        };
+        let settings = as_in_production.iter().map(|setting| (*setting).to_owned()).chain(settings.iter().cloned());
+        let server = Server { kind, durability: Durability::Full, settings: settings.collect(), port: 0, keeper };
+        server.initialise()
+    }
+
+    fn initialise(self) -> Result<Server> {
+        let server = self;
+        match server.kind {
             Kind::Postgres => postgres::initialise(&server.keeper)?,
             Kind::MariaDb => mariadb::initialise(&server.keeper)?,
         }
@@ -83,7 +102,8 @@ impl Server {
     }
 
     pub(crate) fn without_data(kind: Kind, durability: Durability) -> Result<Server> {
-        Ok(Server { kind, durability, port: 0, keeper: Keeper::new(kind.name(), kind.account())? })
+        let keeper = Keeper::new(kind.name(), kind.account(), &std::env::temp_dir())?;
+        Ok(Server { kind, durability, settings: Vec::new(), port: 0, keeper })
     }
 
     pub(crate) fn on_a_free_port(mut self) -> Result<Server> {
@@ -110,6 +130,16 @@ impl Server {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The process that was started; others may be its children.
+    pub fn pid(&self) -> Result<u32> {
+        Ok(u32::try_from(self.keeper.pid()?.as_raw_nonzero().get())?)
+    }
+
+    /// Those of a measurement that differ from the server's own or from the tests'.
+    pub fn settings(&self) -> &[String] {
+        &self.settings
     }
 
     /// What it has written since it was made.
@@ -200,8 +230,8 @@ impl Server {
 
     fn program(&self, port: u16) -> Result<Program> {
         match self.kind {
-            Kind::Postgres => postgres::server(&self.keeper, port, self.durability),
-            Kind::MariaDb => mariadb::server(&self.keeper, port, self.durability),
+            Kind::Postgres => postgres::server(&self.keeper, port, self.durability, &self.settings),
+            Kind::MariaDb => mariadb::server(&self.keeper, port, self.durability, &self.settings),
         }
     }
 }

@@ -1,4 +1,8 @@
 //! What only PostgreSQL has: how one connects to it, what its codes mean, and its statements and migrations.
+//!
+//! **Invariant:** a batch looks its rows up one by one, whatever the planner believes. Its plans are kept, and in one that was
+//! made for a table of ten rows the table comes first: all of it, compared with each of the batch. `id = ANY (ARRAY[b.id])`
+//! instead of `id = b.id` leaves it no index to read as a whole, and `IS NOT DISTINCT FROM` none of those that are partial.
 
 mod codes;
 mod connect;

@@ -1,5 +1,7 @@
 //! Each hot statement uses an index, whatever values it is given, and the index that its file names.
 
+use mainspring_test_servers::{Kind, shared};
+
 use super::{on_each, open, session};
 use crate::server::row::Row;
 use crate::server::session::{Dialect, Session};
@@ -251,4 +253,33 @@ async fn lists_use_the_index_they_name() {
         }
     })
     .await;
+}
+
+/// Statements that take a batch, and change or read the rows of its jobs.
+const BATCHES: &[&Statement] = &[
+    &sql::SETTLE_ALL,
+    &sql::QUEUE_CLAIM_ALL,
+    &sql::QUEUE_START_ALL,
+    &sql::QUEUE_PUT_BACK,
+    &sql::QUEUE_HELD_LOCK,
+    &sql::QUEUE_HELD_LOCK_FREE,
+    &sql::QUEUE_HELD_TASKS,
+    &sql::JOB_START_ALL,
+    &sql::JOBS_DUPLICATE,
+    &sql::JOBS_MADE,
+    &sql::CLAIM_READ,
+];
+
+/// Nothing is in the tables yet: such plans stay when they have filled.
+#[tokio::test]
+async fn batches_look_their_rows_up_one_by_one() {
+    let url = shared(Kind::Postgres).expect("a database");
+    drop(open(&url).await);
+    let mut session = session(&url).await;
+    session.command("ANALYZE").await.expect("looks at empty tables");
+    for statement in BATCHES {
+        let plan = plan(&mut session, statement).await.join("\n");
+        let compares_each_with_each = plan.contains("Join Filter") || plan.contains("job_queue_owner");
+        assert!(!compares_each_with_each, "{}:\n{plan}", statement.name);
+    }
 }

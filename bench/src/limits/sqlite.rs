@@ -1,21 +1,15 @@
-//! The raw limits: what the disk allows, and what SQLite allows on it with a job-shaped table (one partial index)
-//! and nothing of ours around it.
+//! What SQLite allows.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use rusqlite::{Connection, params};
 
+use super::{EACH, PAYLOAD};
 use crate::figures::Figures;
-use crate::latency::Latencies;
-use crate::window::Window;
 
-const EACH: Duration = Duration::from_secs(3);
-const SYNCS_MAX: u64 = 5_000;
 const GROUP_MAX: usize = 1_000;
 const COMPLETED: usize = 500_000;
 
@@ -26,33 +20,12 @@ const TABLE: &str = "
     CREATE INDEX job_due ON job (priority, run_at, id) WHERE status = 0;";
 const INSERT: &str = "INSERT INTO job (type, status, run_at, payload, created) VALUES ('noop', ?1, ?2, ?3, ?2)";
 const COMPLETE: &str = "UPDATE job SET status = 2, finished = ?2 WHERE id = ?1 AND status = 1 AND fence = 1";
-const PAYLOAD: &str = "{\"t\":1790000000000000}";
 
-pub(crate) fn measure(dir: &Path) -> Result<Figures> {
-    let mut figures = Figures::default();
-    let window = Window::open(&[])?;
-    let syncs = fdatasync(dir)?;
-    figures.set("fdatasync_p50_ms", syncs.quantile_ms(0.5));
-    figures.set("fdatasync_p99_ms", syncs.quantile_ms(0.99));
+pub(super) fn measure(dir: &Path, figures: &mut Figures) -> Result<()> {
     figures.set("group_commit_per_s", group_commit(dir, 64)?);
     figures.set("rows_5000_per_s", rows_5000(dir)?);
     figures.set("complete_500_per_s", complete_500(dir)?);
-    window.close()?.tell(&mut figures);
-    Ok(figures)
-}
-
-/// A page is appended and synced, as a small commit does it.
-fn fdatasync(dir: &Path) -> Result<Latencies> {
-    let mut file = File::create(dir.join("sync")).context("making a file to sync")?;
-    let mut latencies = Latencies::default();
-    let began = Instant::now();
-    while began.elapsed() < EACH && latencies.count() < SYNCS_MAX {
-        file.write_all(&[7; 4096])?;
-        let start = Instant::now();
-        file.sync_data()?;
-        latencies.record(start.elapsed());
-    }
-    Ok(latencies)
+    Ok(())
 }
 
 fn open(dir: &Path, name: &str) -> Result<Connection> {

@@ -1,6 +1,8 @@
 //! What the report shows of each scenario, and the bars that the project has set itself.
 
-use crate::args::Scenario;
+mod server;
+
+use crate::args::{Scenario, StoreKind};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bar {
@@ -9,7 +11,7 @@ pub(crate) enum Bar {
     AtMost(f64),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) scenario: Scenario,
     pub(crate) figure: &'static str,
@@ -37,7 +39,16 @@ use Scenario::{
     W7,
 };
 
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) fn rows(store: StoreKind) -> Vec<Row> {
+    if store == StoreKind::Sqlite { ROWS.to_vec() } else { server::rows(store) }
+}
+
+/// In the order of the report.
+pub(crate) fn limits(store: StoreKind) -> &'static [(&'static str, &'static str)] {
+    if store == StoreKind::Sqlite { LIMITS } else { server::LIMITS }
+}
+
+const ROWS: &[Row] = &[
     bounded(row(W1, "rate_per_s", "one by one, jobs/s", AtLeast(60_000.0), AtLeast(15_000.0)), "group_commit_per_s"),
     row(W1, "call_p50_ms", "a call, p50 ms", No, No),
     row(W1, "call_p99_ms", "a call, p99 ms", No, No),
@@ -134,8 +145,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(Cron, "read_ns", "a usual text, read, ns", No, No),
 ];
 
-/// In the order of the report.
-pub(crate) const LIMITS: &[(&str, &str)] = &[
+const LIMITS: &[(&str, &str)] = &[
     ("fdatasync_p50_ms", "fdatasync, p50 ms"),
     ("fdatasync_p99_ms", "fdatasync, p99 ms"),
     ("group_commit_per_s", "SQLite, one writer, 64 submitters, commits as they gather, acks/s"),
