@@ -166,6 +166,8 @@ pub const CALENDARS_MAX: usize = 200;
 pub const CALENDAR_DAYS_MAX: usize = 4_000;
 /// A repeated press of a button within this time answers the first result.
 pub const REQUEST_ID_KEPT_MS: i64 = 600_000;
+/// Nodes that are gone are shown for this long.
+pub const NODE_KEPT_MS: i64 = 30 * 86_400_000;
 /// Tasks in one call of `tasks/apply`.
 pub const APPLY_TASKS_MAX: usize = 1_000;
 

@@ -10,8 +10,8 @@ use mainspring_model::lifecycle::{JobEvent, next};
 use mainspring_model::operations::{JobOperation, on_job};
 use mainspring_model::task::{FailStrategy, OnLost, TaskDefinition, TaskSwitch};
 use mainspring_model::{
-    AttemptStatus, BizId, Code, JobId, PoolName, Priority, Refused, RetryRule, Task, TaskCode, Timestamp, Trigger,
-    broadcast, limits, text,
+    AttemptStatus, BizId, Code, Incarnation, JobId, PoolName, Priority, Refused, RetryRule, Task, TaskCode, Timestamp,
+    Trigger, broadcast, limits, text,
 };
 
 pub(crate) use lanes::*;
@@ -52,6 +52,11 @@ pub(crate) fn split(room: u32, waiting: [u32; PRIORITIES], turn: u64) -> [u32; P
         left -= more;
     }
     taken
+}
+
+/// Why an incarnation that was declared gone does not join: its jobs are others', and its number may be.
+pub(crate) fn gone_for_ever(incarnation: Incarnation) -> String {
+    format!("incarnation {incarnation} was declared gone: join under another one")
 }
 
 /// Refuses a filter that would have to read the whole history to find its rows.

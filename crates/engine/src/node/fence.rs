@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mainspring_model::decide::Ended;
 use mainspring_model::{Incarnation, lease, limits};
-use mainspring_store::{GiveBack, Joined, Replaces};
+use mainspring_store::{GiveBack, Joined, Replaces, StoreError};
 
 use super::Me;
 use crate::core::{Core, Count};
@@ -99,7 +99,7 @@ impl Core {
 
     async fn join_again(&self, old: Me) -> (Incarnation, Joined, Duration) {
         let about = &self.node.about;
-        let incarnation = self.new_incarnation();
+        let mut incarnation = self.new_incarnation();
         let mut failures = 0_u32;
         loop {
             let sent = self.clock.monotonic();
@@ -111,6 +111,10 @@ impl Core {
                     failures = failures.saturating_add(1);
                     if failures == 1 {
                         tracing::warn!(%error, "joining again failed; it is tried until the store answers");
+                    }
+                    if matches!(error, StoreError::NotApplied { .. }) {
+                        // It may have joined by a try without an answer, and be gone since.
+                        incarnation = self.new_incarnation();
                     }
                 }
             }

@@ -4,6 +4,7 @@
 //! Whoever needs an owner for a write asks for it right before. A write that is under way while the owner changes is
 //! harmless: it is guarded by the old one, and what it claimed is not begun (`may_begin`).
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub(crate) struct Node {
     draining: AtomicBool,
     /// Of what memory is a copy.
     definitions: AtomicI64,
-    history: AtomicI64,
+    histories: Mutex<Histories>,
     /// Claims that were dropped when the lease was lost.
     dropped: Mutex<Vec<Held>>,
     pub(super) peers: Peers,
@@ -84,6 +85,24 @@ impl About {
     }
 }
 
+/// Numbers of the database's history, one after each loss of commits.
+#[derive(Debug)]
+struct Histories {
+    now: i64,
+    over: BTreeSet<i64>,
+}
+
+impl Histories {
+    /// Word of one that is over comes late, and says nothing.
+    fn hears_of_a_new_one(&mut self, told: i64) -> bool {
+        let is_new = told != self.now && !self.over.contains(&told);
+        if is_new {
+            self.over.insert(std::mem::replace(&mut self.now, told));
+        }
+        is_new
+    }
+}
+
 impl Node {
     /// `sent`: when the join was sent.
     pub(crate) fn new(about: About, incarnation: Incarnation, joined: &Joined, news: News, sent: Duration) -> Node {
@@ -97,7 +116,7 @@ impl Node {
             void: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             definitions: AtomicI64::new(news.definitions),
-            history: AtomicI64::new(news.history),
+            histories: Mutex::new(Histories { now: news.history, over: BTreeSet::new() }),
             dropped: Mutex::default(),
             lease_wake: Notify::new(),
             follow_wake: Notify::new(),
@@ -228,7 +247,7 @@ impl Node {
     }
 
     pub(super) fn heard(&self, news: News) {
-        if self.history.swap(news.history, Ordering::AcqRel) != news.history {
+        if locked(&self.histories).hears_of_a_new_one(news.history) {
             tracing::error!("the database has lost commits that were acknowledged: what this node holds is void");
             self.void.store(true, Ordering::Release);
             self.lease_wake.notify_one();
@@ -301,5 +320,11 @@ mod tests {
         assert!(node.holds_lease(seconds(101)));
         node.heard(News { definitions: 4, history: 1 });
         assert!(!node.holds_lease(seconds(101)));
+    }
+
+    #[test]
+    fn late_word_of_a_history_that_is_over_is_no_new_one() {
+        let mut histories = Histories { now: 4, over: BTreeSet::new() };
+        assert_eq!([4, 9, 9, 4, 2].map(|told| histories.hears_of_a_new_one(told)), [false, true, false, false, true]);
     }
 }

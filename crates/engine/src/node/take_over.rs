@@ -7,10 +7,14 @@ use mainspring_model::lease;
 
 use crate::core::Core;
 
+/// What a dead node held waits no longer than this for a look.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+
 pub(crate) async fn take_over(core: Arc<Core>) {
     loop {
         // Nodes that started together do not all look at once.
-        let every = lease::renew_every(core.node.about.lease);
+        // Leases of others may be shorter than its own.
+        let every = lease::renew_every(core.node.about.lease).min(LOOK_MAX);
         let spread_ms = u64::try_from(every.as_millis() / 4).unwrap_or(0).max(1);
         core.clock.sleep(every - Duration::from_millis(core.dice() % spread_ms)).await;
         if core.node.is_fenced() {

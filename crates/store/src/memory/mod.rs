@@ -183,7 +183,7 @@ impl Store for MemoryStore {
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
         let clock = self.clock.now();
-        let joined = self.data().join(&node, clock, now);
+        let joined = self.data().join(&node, clock, now)?;
         if !joined.taken_over.is_empty() {
             self.wake(Wake::Jobs);
         }

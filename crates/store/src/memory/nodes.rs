@@ -5,14 +5,18 @@ use mainspring_model::job::QueueState;
 use mainspring_model::{AttemptId, Incarnation, JobId, NodeState, PoolName, Timestamp, Unique, broadcast};
 
 use super::{Data, Queued};
-use crate::rules::{self, NodeEnd, Orphan};
-use crate::{Held, Joined, NewNode, NodeRow, Replaces, TakenOver};
+use crate::rules::{self, NodeEnd, Orphan, gone_for_ever};
+use crate::{Held, Joined, NewNode, NodeRow, Replaces, Result, StoreError, TakenOver, Trouble};
 
 /// Of a body whose start was not written.
 const NODE_NUMBER: u16 = 1;
 
 impl Data {
-    pub(super) fn join(&mut self, node: &NewNode, clock: Timestamp, now: Timestamp) -> Joined {
+    pub(super) fn join(&mut self, node: &NewNode, clock: Timestamp, now: Timestamp) -> Result<Joined> {
+        if self.nodes.get(&node.incarnation).is_some_and(|known| known.state == NodeState::Gone) {
+            let reason = gone_for_ever(node.incarnation);
+            return Err(StoreError::NotApplied { verb: "join", kind: Trouble::Unavailable, reason });
+        }
         for other in self.nodes.values_mut().filter(|other| other.incarnation != node.incarnation) {
             let is_replaced = match node.replaces {
                 Replaces::Nobody => false,
@@ -40,7 +44,7 @@ impl Data {
         (row.heartbeat_at, row.expires_at) = (clock, clock.plus_ms(node.lease_ms));
         let taken_over = self.take_over_from_gone(now);
         let newest_job = self.records.last_key_value().map(|(id, _)| *id);
-        Joined { node_number: number, newest_job, taken_over }
+        Ok(Joined { node_number: number, newest_job, taken_over })
     }
 
     fn free_node_number(&self) -> u16 {

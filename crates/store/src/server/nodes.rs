@@ -3,7 +3,7 @@
 //! **Invariants:** leases begin and end by the server's clock, inside the statement that writes or tests them. The
 //! heartbeat is no transaction: a node that freezes within it holds nothing that others wait for.
 
-use mainspring_model::{Clock, Incarnation, JobId, NodeState};
+use mainspring_model::{Clock, Incarnation, JobId, NodeState, limits};
 
 use super::audit::{By, write_audit};
 use super::decode::readable;
@@ -14,7 +14,7 @@ use super::row::{Columns, Row};
 use super::session::Session;
 use super::sql;
 use crate::clock::ClockSample;
-use crate::rules::free_node_number;
+use crate::rules::{free_node_number, gone_for_ever};
 use crate::{Beat, Held, NewNode, News, NodeRow, Replaces, Trouble};
 
 /// The next one is of the jobs that are submitted by SQL.
@@ -35,6 +35,12 @@ pub(super) async fn join(session: &mut Session, node: &NewNode) -> Outcome<(u16,
             let all = params![node.incarnation, None::<i64>];
             session.run(&sql::NODE_OTHERS_GONE, &all).await?;
         }
+    }
+    let now = session.number(&sql::NOW, &[]).await?.unwrap_or(0);
+    session.run(&sql::NODES_FORGET, &params![now - limits::NODE_KEPT_MS]).await?;
+    if session.exists(&sql::NODE_IS_GONE, &params![node.incarnation]).await? {
+        let reason = gone_for_ever(node.incarnation);
+        return Err(Fault::Sql { class: Class::Refused(Trouble::Unavailable), reason });
     }
     let number = number_of(session, node.incarnation).await?;
     let words = |words: &[String]| serde_json::Value::from(words.to_vec()).to_string();

@@ -15,8 +15,8 @@ use super::fault::{Fault, Outcome};
 use super::settle::{settle, write_audit};
 use super::tasks::By;
 use super::{lanes, sql};
-use crate::rules::{NodeEnd, Orphan, facts, free_node_number};
-use crate::{Held, Joined, NewNode, NodeRow, Replaces, TakenOver};
+use crate::rules::{NodeEnd, Orphan, facts, free_node_number, gone_for_ever};
+use crate::{Held, Joined, NewNode, NodeRow, Replaces, TakenOver, Trouble};
 
 /// Of a body whose start was not written.
 const NODE_NUMBER: u16 = 1;
@@ -29,6 +29,9 @@ pub(super) fn join(conn: &Connection, node: &NewNode, clock: Timestamp, now: Tim
     };
     if let Some(others) = others {
         conn.prepare_cached(sql::NODE_OTHERS_GONE)?.execute(params![node.incarnation.0, others])?;
+    }
+    if conn.prepare_cached(sql::NODE_IS_GONE)?.exists([node.incarnation.0])? {
+        return Err(Fault::Carried(Trouble::Unavailable, gone_for_ever(node.incarnation)));
     }
     let number = number_of(conn, node.incarnation)?;
     let words = |words: &[String]| serde_json::Value::from(words.to_vec()).to_string();

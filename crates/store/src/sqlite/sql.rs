@@ -81,6 +81,7 @@ statements! {
     NODE_EXPIRE = "node_expire";
     NODE_GONE = "node_gone";
     NODE_HEARTBEAT = "node_heartbeat";
+    NODE_IS_GONE = "node_is_gone";
     NODE_JOIN = "node_join";
     NODE_NUMBERS = "node_numbers";
     NODE_OTHERS_GONE = "node_others_gone";

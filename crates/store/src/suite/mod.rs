@@ -117,6 +117,7 @@ macro_rules! store_suite {
                     a_renewed_lease_is_not_taken_over,
                     a_claim_that_was_committed_after_its_node_was_gone_is_found,
                     a_node_that_comes_back_replaces_its_own_past,
+                    an_incarnation_that_is_gone_does_not_come_back,
                     a_claim_names_its_owner,
                     a_draining_node_lives_on,
                     jobs_of_excluded_tasks_stay_for_others,

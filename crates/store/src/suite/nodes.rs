@@ -6,7 +6,9 @@ use mainspring_model::{Incarnation, JobId, JobStatus, NodeState, PoolName, Queue
 
 use super::World;
 use super::world::{NODE, T0, at, claim_request, definition, done, held, new_job, new_node, settlement, task};
-use crate::{ClaimRequest, GiveBack, Held, NewJob, PoolRoom, PoolSettings, Replaces, Settled, TakenOver, WhenFull};
+use crate::{
+    ClaimRequest, GiveBack, Held, NewJob, PoolRoom, PoolSettings, Replaces, Settled, StoreError, TakenOver, WhenFull,
+};
 
 const OTHER: Incarnation = Incarnation(12);
 
@@ -93,6 +95,15 @@ pub async fn a_node_that_comes_back_replaces_its_own_past(world: &World) {
     assert_eq!(joined.taken_over, TakenOver { released: 1, ..TakenOver::default() });
     assert_eq!(world.settle(settlement(&own, done(None))).await, Settled::Lost);
     assert_eq!(world.settle(settlement(&others, done(None))).await, Settled::Applied);
+}
+
+pub async fn an_incarnation_that_is_gone_does_not_come_back(world: &World) {
+    world.join_beside(OTHER, 60_000).await;
+    world.store.leave(OTHER, at(5)).await.expect("leaves");
+    let again = world.store.join(new_node(OTHER, Replaces::Nobody), at(10)).await;
+    assert!(matches!(again, Err(StoreError::NotApplied { .. })), "{again:?}");
+    assert_eq!(world.state_of(OTHER).await, Some(NodeState::Gone));
+    assert_eq!(world.join_beside(Incarnation(13), 60_000).await, 2, "its number is free");
 }
 
 pub async fn a_claim_names_its_owner(world: &World) {
