@@ -226,8 +226,9 @@ impl Taker<'_> {
             return Ok(round);
         }
         let ids = ids_of(chosen.iter().map(|due| due.id));
+        let part = session.part_of(chosen.iter().map(|due| due.id));
         let mut records = BTreeMap::new();
-        for row in session.rows(&sql::CLAIM_READ, &params![ids]).await? {
+        for row in session.rows_in(part, &sql::CLAIM_READ, &params![ids]).await? {
             records.insert(row.number(0)?.map(JobId), row);
         }
         for due in chosen {

@@ -13,6 +13,7 @@ mod audit;
 mod calendars;
 mod claim;
 pub(crate) mod connections;
+pub(crate) mod days;
 mod decode;
 mod driver;
 mod ends;
@@ -32,6 +33,8 @@ mod operate;
 mod orphans;
 mod outcome;
 pub(crate) mod params;
+#[cfg(feature = "postgres")]
+mod partitioned;
 mod peek;
 mod pools;
 mod rates;
@@ -54,6 +57,8 @@ pub(crate) mod wakes;
 
 pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
+#[cfg(feature = "postgres")]
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
 
 use async_trait::async_trait;
@@ -66,6 +71,8 @@ use tokio::sync::broadcast;
 
 use audit::By;
 use connections::Connections;
+#[cfg(feature = "postgres")]
+use days::Days;
 use driver::Driver;
 use history::{History, Seen};
 use open::sample;
@@ -95,6 +102,12 @@ pub struct ServerStore {
     beat: Connections,
     /// For statements that look at everything.
     scan: Connections,
+    /// The days that have partitions.
+    #[cfg(feature = "postgres")]
+    days: Arc<Days>,
+    /// When to look whether more of them are needed.
+    #[cfg(feature = "postgres")]
+    next_look: AtomicI64,
     /// Set once the store is open.
     _driver: Option<Driver>,
     history: Arc<History>,
@@ -156,6 +169,8 @@ impl Store for ServerStore {
         let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
         let taken_over = TakenOver { nodes, ..self.take_over_from_gone(now).await? };
         self.ring_taken_over(&taken_over);
+        #[cfg(feature = "postgres")]
+        self.look_ahead(now).await;
         Ok(taken_over)
     }
 

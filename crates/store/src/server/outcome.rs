@@ -203,7 +203,8 @@ async fn write_at_once(
         let mut c = Columns::of(row);
         Ok((JobId(c.int()?), decode::lane(&mut c)?))
     };
-    session.rows(&sql::SETTLE_ALL, &params![batch, now]).await?.iter().map(decode).collect()
+    let part = session.part_of(endings.iter().map(|ending| ending.settlement.held.id));
+    session.rows_in(part, &sql::SETTLE_ALL, &params![batch, now]).await?.iter().map(decode).collect()
 }
 
 #[cfg(feature = "mysql")]

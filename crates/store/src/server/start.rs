@@ -24,10 +24,11 @@ pub(super) async fn mark_started(session: &mut Session, started: &[Started]) -> 
             ints(|start| start.attempt.into()),
             ints(|start| start.start_time.as_ms()),
         ];
-        session.run(&sql::JOB_START_ALL, &params![Batch { columns: columns.clone() }]).await?;
+        let part = session.part_of(begun.iter().map(|start| start.held.id));
+        session.run_in(part, &sql::JOB_START_ALL, &params![Batch { columns: columns.clone() }]).await?;
         columns.push(ints(|start| start.node.into()));
         columns.push(Column::Texts(begun.iter().map(|start| Some(Cow::Borrowed(start.task.as_str()))).collect()));
-        session.run(&sql::ATTEMPT_START_ALL, &params![Batch { columns }]).await?;
+        session.run_in(part, &sql::ATTEMPT_START_ALL, &params![Batch { columns }]).await?;
     }
     Ok(asked.iter().map(|asked| held.contains(asked)).collect())
 }

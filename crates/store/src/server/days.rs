@@ -1,0 +1,168 @@
+//! The days of UTC by which records and attempts are partitioned on PostgreSQL, and which of them a node knows to be there.
+//!
+//! **Invariant:** a statement that names the partition of a day does what it does by the whole table, for jobs of that day.
+//! It is for batches that come often: PostgreSQL locks and prepares every partition of a table with each statement that finds
+//! its rows by a join, so the whole table costs more with each day that is kept.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mainspring_model::{JobId, Timestamp};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Days since 1970-01-01, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Day(i64);
+
+/// A part of the two tables that has a name of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Day(Day),
+    /// Taken out of the tables, and soon removed.
+    Dropped(Day),
+}
+
+impl Day {
+    pub(crate) fn at(time: Timestamp) -> Day {
+        Day(time.as_ms().div_euclid(DAY_MS))
+    }
+
+    pub(crate) fn of(id: JobId) -> Day {
+        Day::at(id.made_at())
+    }
+
+    pub(crate) fn start(self) -> Timestamp {
+        Timestamp::from_ms(self.0 * DAY_MS)
+    }
+
+    /// Its jobs have ids from this one to before the first one of the next day.
+    pub(crate) fn first_id(self) -> JobId {
+        JobId::first_at(self.start())
+    }
+
+    pub(crate) fn plus(self, days: i64) -> Day {
+        Day(self.0 + days)
+    }
+
+    pub(crate) fn has(self, id: JobId) -> bool {
+        (self.first_id()..self.plus(1).first_id()).contains(&id)
+    }
+
+    /// As the names of its tables end: `20261201`.
+    pub(crate) fn word(self) -> String {
+        self.to_string().replace('-', "")
+    }
+
+    /// From the end of a name.
+    pub(crate) fn from_word(word: &str) -> Option<Day> {
+        let (year, rest) = word.split_at_checked(4)?;
+        let (month, day) = rest.split_at_checked(2)?;
+        format!("{year}-{month}-{day}T00:00:00Z").parse().ok().map(Day::at)
+    }
+}
+
+/// `2026-12-01`
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.start().to_string().split('T').next().unwrap_or_default())
+    }
+}
+
+impl Part {
+    /// The text for this part of the tables, and not for all of them.
+    pub(crate) fn in_text(self, text: &str) -> String {
+        let end = match self {
+            Part::Day(day) => format!("_{}", day.word()),
+            Part::Dropped(day) => format!("_dropped_{}", day.word()),
+        };
+        ["async_task", "task_execution_log"].iter().fold(text.to_owned(), |text, table| put_behind(&text, table, &end))
+    }
+}
+
+/// Behind the name of the table, not within the names of its indexes.
+fn put_behind(text: &str, table: &str, end: &str) -> String {
+    let mut parts = text.split(table);
+    let mut put = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        put.push_str(table);
+        if !part.starts_with('_') {
+            put.push_str(end);
+        }
+        put.push_str(part);
+    }
+    put
+}
+
+/// The days whose partitions a node has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Days {
+    known: Mutex<BTreeSet<Day>>,
+}
+
+impl Days {
+    /// The one day of all these jobs, when it has a partition.
+    pub(crate) fn day_of(&self, ids: impl IntoIterator<Item = JobId>) -> Option<Day> {
+        let mut ids = ids.into_iter();
+        let first = ids.next()?;
+        let day = *self.known().iter().find(|day| day.has(first))?;
+        ids.all(|id| day.has(id)).then_some(day)
+    }
+
+    pub(crate) fn learn(&self, days: BTreeSet<Day>) {
+        *self.known() = days;
+    }
+
+    pub(crate) fn forget(&self, day: Day) {
+        self.known().remove(&day);
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeSet<Day>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        Day::from_word(text).expect(text)
+    }
+
+    #[test]
+    fn a_day_has_a_word_a_text_and_its_ids() {
+        let day = day("20261201");
+        assert_eq!((day.word().as_str(), day.to_string().as_str()), ("20261201", "2026-12-01"));
+        let at = |text: &str| JobId::first_at(text.parse().expect(text));
+        assert!(day.has(at("2026-12-01T00:00:00Z")) && day.has(at("2026-12-01T23:59:59.999Z")));
+        assert!(!day.has(at("2026-12-02T00:00:00Z")) && !day.has(JobId(at("2026-12-01T00:00:00Z").0 - 1)));
+        for word in ["", "default", "20261301", "2026120", "2026é201"] {
+            assert_eq!(Day::from_word(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_text_for_a_part_names_it_and_leaves_indexes_alone() {
+        let text = "-- async_task_by_task\nFROM async_task t, task_execution_log";
+        let expect = "-- async_task_by_task\nFROM async_task_20261201 t, task_execution_log_20261201";
+        assert_eq!(Part::Day(day("20261201")).in_text(text), expect);
+        let dropped = Part::Dropped(day("20261201"));
+        assert_eq!(dropped.in_text("FROM async_task"), "FROM async_task_dropped_20261201");
+    }
+
+    #[test]
+    fn jobs_of_several_days_or_of_one_without_a_partition_have_no_day() {
+        let days = Days::default();
+        let (one, two) = (day("20261201"), day("20261202"));
+        days.learn([one].into());
+        let check = |ids: &[JobId], expect: Option<Day>| assert_eq!(days.day_of(ids.iter().copied()), expect, "{ids:?}");
+        check(&[], None);
+        check(&[one.first_id(), JobId(one.first_id().0 + 1)], Some(one));
+        check(&[one.first_id(), two.first_id()], None);
+        check(&[two.first_id()], None);
+        days.forget(one);
+        check(&[one.first_id()], None);
+    }
+}
