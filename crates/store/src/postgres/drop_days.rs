@@ -20,7 +20,7 @@ const STEP_JOBS: i64 = 1_000;
 /// Pieces of output that one statement removes.
 const STEP_OUTPUTS: i64 = 5_000;
 /// Everybody waits while this waits for a partitioned table.
-const LOCK_MAX_MS: i64 = 200;
+const LOCK_MAX_MS: i64 = 100;
 
 /// Where the next step begins; what was met in the one before.
 #[derive(Debug, Clone, Copy)]

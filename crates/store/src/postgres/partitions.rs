@@ -17,7 +17,7 @@ const AHEAD_DAYS: i64 = 14;
 /// When fewer are left, more are made: a node that cannot make them has this long to be seen to.
 const LEFT_DAYS: i64 = 7;
 /// Whoever changes a partitioned table waits for all who read it, and all who come later wait for him.
-const LOCK_MAX_MS: i64 = 200;
+const LOCK_MAX_MS: i64 = 100;
 /// Attaching looks through the default partition, which is next to empty.
 const STATEMENT_MAX_MS: i64 = 2_000;
 

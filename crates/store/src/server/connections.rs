@@ -88,7 +88,16 @@ impl Connections {
         days: Arc<Days>,
     ) -> Connections {
         let permits = Semaphore::new(purpose.connections_max);
-        Connections { server, purpose, clock, history, days, runtime: Handle::current(), permits, idle: Mutex::default() }
+        Connections {
+            server,
+            purpose,
+            clock,
+            history,
+            days,
+            runtime: Handle::current(),
+            permits,
+            idle: Mutex::default(),
+        }
     }
 
     pub(crate) async fn take(&self) -> Outcome<Lent<'_>> {

@@ -4,7 +4,7 @@
 //! It is for batches that come often: PostgreSQL locks and prepares every partition of a table with each statement that finds
 //! its rows by a join, so the whole table costs more with each day that is kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -105,9 +105,22 @@ impl Days {
     /// The one day of all these jobs, when it has a partition.
     pub(crate) fn day_of(&self, ids: impl IntoIterator<Item = JobId>) -> Option<Day> {
         let mut ids = ids.into_iter();
-        let first = ids.next()?;
-        let day = *self.known().iter().find(|day| day.has(first))?;
+        let day = Day::of(ids.next()?);
+        if !self.known().contains(&day) {
+            return None;
+        }
         ids.all(|id| day.has(id)).then_some(day)
+    }
+
+    /// By day, from the oldest on; first those whose day has no partition.
+    pub(crate) fn split<T>(&self, items: Vec<T>, id_of: impl Fn(&T) -> JobId) -> BTreeMap<Option<Day>, Vec<T>> {
+        let known = self.known();
+        let mut by_day = BTreeMap::<_, Vec<T>>::new();
+        for item in items {
+            let day = Some(Day::of(id_of(&item))).filter(|day| known.contains(day));
+            by_day.entry(day).or_default().push(item);
+        }
+        by_day
     }
 
     pub(crate) fn learn(&self, days: BTreeSet<Day>) {
@@ -157,11 +170,15 @@ mod tests {
         let days = Days::default();
         let (one, two) = (day("20261201"), day("20261202"));
         days.learn([one].into());
-        let check = |ids: &[JobId], expect: Option<Day>| assert_eq!(days.day_of(ids.iter().copied()), expect, "{ids:?}");
+        let check =
+            |ids: &[JobId], expect: Option<Day>| assert_eq!(days.day_of(ids.iter().copied()), expect, "{ids:?}");
         check(&[], None);
         check(&[one.first_id(), JobId(one.first_id().0 + 1)], Some(one));
         check(&[one.first_id(), two.first_id()], None);
         check(&[two.first_id()], None);
+        let split = days.split(vec![two.first_id(), one.first_id(), JobId(7)], |id| *id);
+        let expect = [(None, vec![two.first_id(), JobId(7)]), (Some(one), vec![one.first_id()])];
+        assert_eq!(split, expect.into());
         days.forget(one);
         check(&[one.first_id()], None);
     }

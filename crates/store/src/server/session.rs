@@ -131,6 +131,16 @@ impl Session {
         self.days.as_ref()?.day_of(ids).map(Part::Day)
     }
 
+    /// The same jobs by the partitions that hold them. `None`: those that may be anywhere.
+    pub(crate) fn by_part<T>(&self, items: Vec<T>, id_of: impl Fn(&T) -> JobId) -> Vec<(Option<Part>, Vec<T>)> {
+        match &self.days {
+            Some(days) => {
+                days.split(items, id_of).into_iter().map(|(day, items)| (day.map(Part::Day), items)).collect()
+            }
+            None => vec![(None, items)],
+        }
+    }
+
     /// How many rows it changed. MySQL counts those it found, also when they were as they should be already; PostgreSQL
     /// does so anyway. Never ask it of an insert that may find its row there: see `insert_unless_there`.
     pub(crate) async fn run(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<u64> {

@@ -3,6 +3,6 @@
 SELECT b.job_id, k.job_id, t.task_status, t.execute_time, t.payload, t.payload_ref, own.id
 FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[]) AS b (biz_id, task_code, job_id)
 LEFT JOIN job_key k ON k.biz_id = b.biz_id AND k.task_code = b.task_code
-LEFT JOIN async_task t ON t.id = k.job_id
-LEFT JOIN async_task own ON own.id = b.job_id
+LEFT JOIN async_task t ON t.id = ANY (ARRAY[k.job_id])
+LEFT JOIN async_task own ON own.id = ANY (ARRAY[b.job_id])
 WHERE k.job_id IS NULL OR k.job_id <> b.job_id
