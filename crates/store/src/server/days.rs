@@ -123,6 +123,14 @@ impl Days {
         by_day
     }
 
+    /// Where a look back over so many days begins, from before this id or from the newest day. `None`: there is nothing older.
+    pub(crate) fn back_from(&self, before: JobId, days: i64) -> Option<JobId> {
+        let known = self.known();
+        let (oldest, newest) = (known.first()?, known.last()?);
+        let from = Day::of(before).min(*newest).plus(-days);
+        (from > *oldest).then(|| from.first_id())
+    }
+
     pub(crate) fn learn(&self, days: BTreeSet<Day>) {
         *self.known() = days;
     }
@@ -179,6 +187,11 @@ mod tests {
         let split = days.split(vec![two.first_id(), one.first_id(), JobId(7)], |id| *id);
         let expect = [(None, vec![two.first_id(), JobId(7)]), (Some(one), vec![one.first_id()])];
         assert_eq!(split, expect.into());
+        assert_eq!(days.back_from(JobId(i64::MAX), 1), None);
+        days.learn([one, two, one.plus(9)].into());
+        assert_eq!(days.back_from(JobId(i64::MAX), 3), Some(one.plus(6).first_id()));
+        assert_eq!(days.back_from(one.plus(6).first_id(), 3), Some(one.plus(3).first_id()));
+        assert_eq!(days.back_from(one.plus(3).first_id(), 3), None);
         days.forget(one);
         check(&[one.first_id()], None);
     }

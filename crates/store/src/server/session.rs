@@ -141,6 +141,11 @@ impl Session {
         }
     }
 
+    /// `None`: a list looks at all days at once.
+    pub(super) fn back_from(&self, before: JobId, days: i64) -> Option<JobId> {
+        self.days.as_ref()?.back_from(before, days)
+    }
+
     /// How many rows it changed. MySQL counts those it found, also when they were as they should be already; PostgreSQL
     /// does so anyway. Never ask it of an insert that may find its row there: see `insert_unless_there`.
     pub(crate) async fn run(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<u64> {

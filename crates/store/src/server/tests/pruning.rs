@@ -4,16 +4,18 @@ use mainspring_test_servers::{Kind, shared};
 
 use super::plans::{leaked, prepare_on_postgres};
 use super::{open, session};
+use crate::JobFilter;
 use crate::postgres::partitions::{Turn, make};
 use crate::server::days::{Day, Part};
 use crate::server::session::{Begin, Session};
 use crate::server::sql;
 use crate::server::statement::Statement;
+use crate::suite::{Subject, World};
 
 const DAYS: i64 = 120;
 
 /// A connection to a database with so many days, and the last of them.
-async fn with_days() -> (Session, Day) {
+async fn with_days() -> (Session, String, Day) {
     let url = shared(Kind::Postgres).expect("a database");
     let store = open(&url).await;
     let last = Day::at(crate::Store::now(&*store).await.expect("tells"));
@@ -25,7 +27,7 @@ async fn with_days() -> (Session, Day) {
     }
     // As somebody does who looks at all tables nightly: those of coming days are known to be empty.
     session.command("ANALYZE").await.expect("looks");
-    (session, last)
+    (session, url, last)
 }
 
 /// As the server carries it out when it has done so often, with its own choice between a plan for all values and one for
@@ -49,7 +51,7 @@ fn looked_at(plan: &[String]) -> usize {
 
 #[tokio::test]
 async fn a_job_is_looked_for_in_its_day() {
-    let (mut session, last) = with_days().await;
+    let (mut session, _url, last) = with_days().await;
     let id = last.plus(-3).first_id();
     let one = format!("{id}");
     let claim = format!("'{{{id}}}'");
@@ -73,7 +75,7 @@ async fn a_job_is_looked_for_in_its_day() {
 /// Nothing but the partition is even locked, whatever else there is.
 #[tokio::test]
 async fn a_batch_of_one_day_touches_no_other() {
-    let (mut session, last) = with_days().await;
+    let (mut session, _url, last) = with_days().await;
     let part = Part::Day(last);
     for statement in [&sql::CLAIM_READ, &sql::SETTLE_ALL, &sql::JOB_START_ALL, &sql::JOBS_INSERT] {
         let text = part.in_text(statement.postgres);
@@ -103,8 +105,8 @@ async fn a_batch_of_one_day_touches_no_other() {
 /// The default partition may hold any id, so the days are merged: one look into the index of each.
 #[tokio::test]
 async fn lists_look_once_into_each_day_and_sort_nothing_long() {
-    let (mut session, last) = with_days().await;
-    let url_rows = format!(
+    let (mut session, _url, last) = with_days().await;
+    let fill = format!(
         "INSERT INTO async_task (id, task_code, task_status, pool, trigger_type, priority, unique_mode, max_retry, fence,
              execute_time, create_time, update_time)
          SELECT {} - d * {} + n, 'task', 2, 'p', 0, 1, 0, 3, 1, 0, 0, 0
@@ -113,7 +115,7 @@ async fn lists_look_once_into_each_day_and_sort_nothing_long() {
         86_400_000_i64 << 22,
         DAYS - 1
     );
-    session.command(&url_rows).await.expect("fills");
+    session.command(&fill).await.expect("fills");
     session.begin(Begin::Snapshot).await.expect("begins");
     for (statement, values) in
         [(&sql::JOBS_ALL, "0, 9223372036854775807, 256"), (&sql::JOBS_BY_TASK, "0, 9223372036854775807, 256, 'task'")]
@@ -124,4 +126,38 @@ async fn lists_look_once_into_each_day_and_sort_nothing_long() {
         assert!(!text.contains("Sort Method"), "{text}");
     }
     session.command("COMMIT").await.expect("ends");
+}
+
+/// A list looks back over some days at a time: it finds all, in order, however far apart they are.
+#[tokio::test]
+async fn a_list_goes_on_where_its_look_ended() {
+    let (mut session, url, last) = with_days().await;
+    let ids: Vec<i64> = [40, 0, -1, -3, -16, -17, -50, -119, -200]
+        .iter()
+        .flat_map(|days| (1..=3).rev().map(|n| last.plus(*days).first_id().0 + n))
+        .collect();
+    let values = ids.iter().map(|id| format!("({id})")).collect::<Vec<_>>().join(", ");
+    let fill = format!(
+        "INSERT INTO async_task (id, task_code, task_status, pool, trigger_type, priority, unique_mode, max_retry, fence,
+             execute_time, create_time, update_time, attempts)
+         SELECT id, 'mail', CASE WHEN id % 2 = 0 THEN 3 ELSE 2 END, 'default', 0, 2, 0, 3, 1, 0, 0, 0, 1
+         FROM (VALUES {values}) AS jobs (id)"
+    );
+    session.command(&fill).await.expect("fills");
+    // It has learned of all the days.
+    let world = World::of(&Subject { store: open(&url).await, keep: None });
+    assert_eq!(world.listed_ids().await, ids);
+    let failed = JobFilter { status: vec![mainspring_model::JobStatus::Failed], ..JobFilter::default() };
+    let mut found = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = world.store().jobs(failed.clone(), 2, cursor).await.expect("lists");
+        found.extend(page.items.iter().map(|job| job.id.0));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let expect: Vec<i64> = ids.iter().copied().filter(|id| id % 2 == 0).collect();
+    assert_eq!(found, expect);
 }
