@@ -30,6 +30,10 @@ pub(crate) struct Step {
     pub(crate) attempts: u64,
 }
 
+impl Step {
+    const NOTHING: Step = Step { next: None, jobs: 0, attempts: 0 };
+}
+
 /// Those that left the tables, and were not removed yet.
 pub(crate) async fn begun(session: &mut Session) -> Outcome<BTreeSet<Day>> {
     let rows = session.rows(&sql::DAYS_DROPPED, &[]).await?;
@@ -46,6 +50,12 @@ pub(crate) async fn live(session: &mut Session, day: Day) -> Outcome<Option<JobI
 /// The first job before this day that is in no partition of a day.
 pub(crate) async fn in_default(session: &mut Session, before: Day) -> Outcome<Option<JobId>> {
     Ok(session.number(&sql::DEFAULT_HOLDS, &params![i64::MIN, before.first_id()]).await?.map(JobId))
+}
+
+/// One call at a time takes a step, until its transaction ends. `false`: another call has done this already.
+async fn is_ours(session: &mut Session, part: Part) -> Outcome<bool> {
+    session.rows(&sql::PARTITION_LOCK, &[]).await?;
+    session.exists(&sql::TABLE_THERE, &params![part.in_text("async_task")]).await
 }
 
 /// Where the jobs from `from` on end that make one step: the first id of the next one. The last step reaches to the end of
@@ -68,6 +78,9 @@ pub(crate) async fn look(session: &mut Session, part: Part, day: Day, from: JobI
 /// Of the jobs of one step.
 pub(crate) async fn free_keys(session: &mut Session, day: Day, from: JobId) -> Outcome<Step> {
     let part = Part::Day(day);
+    if !is_ours(session, part).await? {
+        return Ok(Step::NOTHING);
+    }
     let step = look(session, part, day, from).await?;
     let range = params![from, step.next.unwrap_or(day.plus(1).first_id())];
     session.run_in(Some(part), &sql::DAY_KEYS, &range).await?;
@@ -76,6 +89,9 @@ pub(crate) async fn free_keys(session: &mut Session, day: Day, from: JobId) -> O
 
 /// `Some`: a job is live after all, and the day stays.
 pub(crate) async fn take_out(session: &mut Session, day: Day) -> Outcome<Option<JobId>> {
+    if !is_ours(session, Part::Day(day)).await? {
+        return Ok(None);
+    }
     let word = day.word();
     // First the partitions: a person who takes up one of their jobs has them, or waits until it is gone.
     let lock = format!(
@@ -99,6 +115,9 @@ pub(crate) async fn take_out(session: &mut Session, day: Day) -> Outcome<Option<
 /// What belongs to the jobs of one step.
 pub(crate) async fn remove_belongings(session: &mut Session, day: Day, from: JobId) -> Outcome<Step> {
     let part = Part::Dropped(day);
+    if !is_ours(session, part).await? {
+        return Ok(Step::NOTHING);
+    }
     let step = look(session, part, day, from).await?;
     let range = params![from, step.next.unwrap_or(day.plus(1).first_id())];
     session.run_in(Some(part), &sql::DAY_ATTACHMENTS, &range).await?;
@@ -115,6 +134,7 @@ pub(crate) async fn remove_outputs(session: &mut Session, day: Day) -> Outcome<b
 
 /// Nothing points into them any more.
 pub(crate) async fn remove_tables(session: &mut Session, day: Day) -> Outcome<()> {
+    session.rows(&sql::PARTITION_LOCK, &[]).await?;
     let word = day.word();
     session.command(&format!("DROP TABLE IF EXISTS async_task_dropped_{word}, task_execution_log_dropped_{word}")).await
 }

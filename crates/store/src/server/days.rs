@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mainspring_model::{JobId, Timestamp};
@@ -99,6 +100,8 @@ fn put_behind(text: &str, table: &str, end: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Days {
     known: Mutex<BTreeSet<Day>>,
+    /// When to look whether more of them are needed, by the database's clock; 0: at once.
+    next_look_ms: AtomicI64,
 }
 
 impl Days {
@@ -137,6 +140,23 @@ impl Days {
 
     pub(crate) fn forget(&self, day: Day) {
         self.known().remove(&day);
+    }
+
+    /// Is it time to look? Then the next look is so much later.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_to_look(&self, now: Timestamp, every_ms: i64) -> bool {
+        let (now_ms, next_ms) = (now.as_ms(), self.next_look_ms.load(Ordering::Relaxed));
+        let went_back = now_ms < next_ms - every_ms;
+        let is_time = now_ms >= next_ms || went_back;
+        if is_time {
+            self.look_at(now_ms + every_ms);
+        }
+        is_time
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn look_at(&self, next_ms: i64) {
+        self.next_look_ms.store(next_ms, Ordering::Relaxed);
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeSet<Day>> {

@@ -57,8 +57,6 @@ pub(crate) mod wakes;
 
 pub use submit_in::{ApplicationTransaction, SubmitIn, SubmitInError, SubmittedIn, submit_in};
 
-#[cfg(feature = "postgres")]
-use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
 
 use async_trait::async_trait;
@@ -71,8 +69,6 @@ use tokio::sync::broadcast;
 
 use audit::By;
 use connections::Connections;
-#[cfg(feature = "postgres")]
-use days::Days;
 use driver::Driver;
 use history::{History, Seen};
 use open::sample;
@@ -104,10 +100,7 @@ pub struct ServerStore {
     scan: Connections,
     /// The days that have partitions.
     #[cfg(feature = "postgres")]
-    days: Arc<Days>,
-    /// When to look whether more of them are needed.
-    #[cfg(feature = "postgres")]
-    next_look: AtomicI64,
+    days: Arc<days::Days>,
     /// Set once the store is open.
     _driver: Option<Driver>,
     history: Arc<History>,
@@ -148,12 +141,7 @@ impl Store for ServerStore {
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
         let (node_number, newest_job) = run!(self, Write, "join", session => nodes::join(session, &node))?;
-        let taken_over = self.take_over_from_gone(now).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what dead nodes held is taken over in a moment");
-            TakenOver::default()
-        });
-        self.ring_taken_over(&taken_over);
-        Ok(Joined { node_number, newest_job, taken_over })
+        Ok(Joined { node_number, newest_job, taken_over: self.take_over_if_possible(now).await })
     }
 
     async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
@@ -166,12 +154,9 @@ impl Store for ServerStore {
     }
 
     async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
-        let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
-        let taken_over = TakenOver { nodes, ..self.take_over_from_gone(now).await? };
-        self.ring_taken_over(&taken_over);
         #[cfg(feature = "postgres")]
         self.look_ahead(now).await;
-        Ok(taken_over)
+        self.take_over_from_expired(now).await
     }
 
     async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {

@@ -1,8 +1,6 @@
 //! Opening: the schema, the server's clock, what it remembers of the cluster, and the way for hints.
 
 use std::sync::Arc;
-#[cfg(feature = "postgres")]
-use std::sync::atomic::AtomicI64;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -78,8 +76,6 @@ impl ServerStore {
             turn: AtomicU64::new(0),
             #[cfg(feature = "postgres")]
             days,
-            #[cfg(feature = "postgres")]
-            next_look: AtomicI64::new(i64::MIN),
         };
         #[cfg(feature = "postgres")]
         store.open_partitions(sample.database).await;

@@ -1,7 +1,6 @@
 //! What the store does with the partitions of days: sees that they are there before their jobs come, and drops those that
 //! are history. Only PostgreSQL has them.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mainspring_model::{Clock as _, JobId, Timestamp};
@@ -28,24 +27,21 @@ impl ServerStore {
         if self.kind != "postgres" {
             return;
         }
-        self.next_look.store(now.as_ms() + LOOK_EVERY_MS, Ordering::Relaxed);
+        self.days.look_at(now.as_ms() + LOOK_EVERY_MS);
         if let Err(error) = self.make_partitions(now, Turn::Wait).await {
             tracing::warn!(place = self.place, %error, "partitions of coming days are made in a moment");
-            self.next_look.store(i64::MIN, Ordering::Relaxed);
+            self.days.look_at(0);
         }
     }
 
     /// Once in an hour. What fails is tried again in a minute: there are days left.
     pub(super) async fn look_ahead(&self, now: Timestamp) {
-        let (now_ms, next_ms) = (now.as_ms(), self.next_look.load(Ordering::Relaxed));
-        let went_back = now_ms < next_ms.saturating_sub(LOOK_EVERY_MS);
-        if self.kind != "postgres" || (now_ms < next_ms && !went_back) {
+        if self.kind != "postgres" || !self.days.is_to_look(now, LOOK_EVERY_MS) {
             return;
         }
-        self.next_look.store(now_ms + LOOK_EVERY_MS, Ordering::Relaxed);
         if let Err(error) = self.make_partitions(now, Turn::Pass).await {
             tracing::warn!(%error, "partitions of coming days are made in a moment");
-            self.next_look.store(now_ms + LOOK_AGAIN_MS, Ordering::Relaxed);
+            self.days.look_at(now.as_ms() + LOOK_AGAIN_MS);
         }
     }
 

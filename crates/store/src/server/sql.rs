@@ -212,6 +212,8 @@ statements! {
     own SERVER_READ = "server_read";
     common SERVER_WRITE = "server_write";
     postgres SETTLE_ALL = "settle_all";
+    #[cfg(feature = "postgres")]
+    postgres TABLE_THERE = "table_there";
     common TASKS = "tasks";
     own TASKS_FIRED = "tasks_fired";
     own TASKS_LOCK_CHANGE = "tasks_lock_change";

@@ -253,13 +253,15 @@ pub(in crate::server) async fn count_duplicates(
     if counts.is_empty() {
         return Ok(());
     }
-    let counts: Vec<_> = counts.into_iter().collect();
-    let columns = vec![
-        ints(&counts, |(holder, _)| Some(holder.0)),
-        ints(&counts, |(_, (times, _))| Some(*times)),
-        ints(&counts, |(_, (_, last))| Some(last.as_ms())),
-    ];
-    session.run(&sql::JOBS_DUPLICATE, &params![Batch { columns }]).await.map(drop)
+    for (part, counts) in session.by_part(counts.into_iter().collect(), |(holder, _)| *holder) {
+        let columns = vec![
+            ints(&counts, |(holder, _)| Some(holder.0)),
+            ints(&counts, |(_, (times, _))| Some(*times)),
+            ints(&counts, |(_, (_, last))| Some(last.as_ms())),
+        ];
+        session.run_in(part, &sql::JOBS_DUPLICATE, &params![Batch { columns }]).await?;
+    }
+    Ok(())
 }
 
 /// The answer of the first try, without the names of those that it replaced.

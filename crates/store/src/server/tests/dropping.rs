@@ -228,6 +228,24 @@ async fn a_drop_that_was_cut_leaves_what_is_right_and_is_completed() {
 }
 
 #[tokio::test]
+async fn two_that_drop_at_one_time_do_it_once() {
+    let url = shared(Kind::Postgres).expect("a database");
+    let (_world, store, first) = with_history(&url).await;
+    let other = open(&url).await;
+    let before = first.plus(3).start();
+    let (one, two) = tokio::join!(store.drop_history(before), other.drop_history(before));
+    let (one, two) = (one.expect("drops"), two.expect("drops"));
+    assert_eq!((&one.kept, &two.kept), (&Vec::new(), &Vec::new()));
+    for days in 0..3 {
+        let day = first.plus(days);
+        assert!(one.days.contains(&day.to_string()) || two.days.contains(&day.to_string()), "{one:?} {two:?}");
+        assert_eq!(belongings(&url, day), [0; 6]);
+    }
+    assert_eq!((attachments(&url), leftovers(&url)), (0, 0));
+    is_right(&store).await;
+}
+
+#[tokio::test]
 async fn a_database_without_partitions_says_so() {
     let store = open(&shared(Kind::MariaDb).expect("a database")).await;
     let refused = store.drop_history(T0).await;
