@@ -37,7 +37,7 @@ pub(crate) fn tidy() -> Result<bool> {
     Ok(complaints.is_empty())
 }
 
-pub(crate) const SIM_SEEDS: &str = "200";
+pub(crate) const SIM_SEEDS: &str = "300";
 
 /// Numbers are seeds, each run by itself; all else is passed on.
 pub(crate) fn sim(args: &[String]) -> Result<bool> {
@@ -55,7 +55,7 @@ pub(crate) fn sim(args: &[String]) -> Result<bool> {
 
 fn simulate(args: &[String]) -> Result<bool> {
     needs::provide(&[needs::BUILD])?;
-    succeeds(cargo(["run", "--release", "--package", "mainspring-sim", "--"]).args(args))
+    succeeds(cargo(["run", "--package", "mainspring-sim", "--"]).args(args))
 }
 
 /// The server is a debug build: its assertions count.

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::dispatch::Pools;
 use crate::error::Error;
-use crate::execute::LiveAttempts;
+use crate::execute::{LiveAttempts, Seats};
 use crate::handler::Registry;
 use crate::locked;
 use crate::node::Node;
@@ -50,8 +50,8 @@ pub(crate) struct Core {
     pub(crate) planning: tokio::sync::Mutex<()>,
     /// The store did not take what was planned anew: the next look does it again.
     pub(crate) must_plan_again: AtomicBool,
-    /// Shared by careful attempts, exclusive for those that run alone (`model::decide::Care`).
-    pub(crate) careful: Arc<RwLock<()>>,
+    /// Who may run beside whom after a crash.
+    pub(crate) suspects: Arc<Seats>,
 
     pub(crate) claim_wake: Notify,
     pub(crate) start_wake: Notify,
@@ -110,7 +110,7 @@ impl Core {
             owning: RwLock::new(()),
             planning: tokio::sync::Mutex::new(()),
             must_plan_again: AtomicBool::new(false),
-            careful: Arc::default(),
+            suspects: Arc::default(),
             claim_wake: Notify::new(),
             start_wake: Notify::new(),
             schedule_wake: Notify::new(),

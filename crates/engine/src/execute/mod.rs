@@ -25,6 +25,7 @@ use mainspring_store::{Claim, Held, Started};
 use tokio::sync::oneshot;
 
 pub(crate) use live::{BodyEnd, LiveAttempt, LiveAttempts};
+pub(crate) use turn::Seats;
 pub(crate) use watch::{enforce_deadlines, show_progress};
 
 use crate::context::Context;
