@@ -2,6 +2,7 @@
 
 pub(crate) mod calendar;
 pub(crate) mod cron;
+pub(crate) mod history;
 pub(crate) mod task;
 
 use std::path::PathBuf;
@@ -61,6 +62,9 @@ pub(crate) enum Command {
     Config(Config),
     /// Check the invariants in a database; an embedded one must not be open in a server
     Verify(Place),
+    /// History: jobs that ended long ago
+    #[command(subcommand)]
+    History(history::History),
     /// Move an embedded database to PostgreSQL, MySQL or MariaDB; no server may run on either
     Migrate(Migrate),
     /// Measure this machine: an engine of its own in a directory that is removed afterwards
@@ -351,6 +355,8 @@ mod tests {
             "verify --database sqlite://x",
             "migrate --from sqlite://x --to postgres://db/x --restart",
             "migrate --from sqlite://x --config F --format json",
+            "history drop --before 2026-09-01 --dry-run",
+            "history drop --before 2026-09-01T00:00:00Z --database postgres://db/x --format json",
             "bench --jobs 10",
         ] {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));
@@ -364,6 +370,8 @@ mod tests {
             "pool set p --pause --resume",
             "serve 8700",
             "bench --jobs 0",
+            "history drop",
+            "history drop --before yesterday",
             "migrate --to postgres://db/x",
         ] {
             let read = Cli::try_parse_from(std::iter::once("mainspring").chain(line.split(' ')));

@@ -49,6 +49,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Config(command) => cmd::config::run(&command, format),
         Command::Cron(command) => cmd::cron::run(&command, format),
         Command::Verify(place) => block_on(cmd::verify::run(&place, format)),
+        Command::History(command) => block_on(cmd::history::run(command, format)),
         Command::Migrate(args) => block_on(cmd::migrate::run(args, format)),
         Command::Bench(args) => block_on_all(cmd::bench::run(args, format)),
         Command::Submit(args) => with_client(cli.server, async |client| cmd::submit::run(args, client, format).await),

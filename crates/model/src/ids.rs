@@ -40,6 +40,11 @@ impl JobId {
         let span_ms = (time.as_ms() - ID_EPOCH_MS).clamp(0, (1 << 41) - 1);
         JobId(span_ms << (NODE_BITS + SEQUENCE_BITS))
     }
+
+    /// When it was made, by the clock of its node.
+    pub fn made_at(self) -> Timestamp {
+        Timestamp::from_ms((self.0 >> (NODE_BITS + SEQUENCE_BITS)) + ID_EPOCH_MS)
+    }
 }
 
 /// Makes the job ids of one node. An id is fixed before the insert, so the insert can be repeated when the

@@ -136,6 +136,7 @@ impl From<StoreError> for Problem {
             Trouble::ReadOnly => "it is read-only",
             Trouble::Io => "a read or a write failed",
             Trouble::Corrupt => "what it holds is not what was written",
+            Trouble::Unsupported => "it is of a kind that cannot do this",
             Trouble::Statement => "it refuses a statement, which is a defect of this program",
         };
         let problem = match error {

@@ -25,6 +25,8 @@ pub enum Trouble {
     Corrupt,
     /// A statement is wrong: a bug of ours.
     Statement,
+    /// This kind of database cannot do it.
+    Unsupported,
 }
 
 impl StoreError {

@@ -1,5 +1,6 @@
 //! The shapes that cross the seam between the engine and a store.
 
+mod history;
 mod nodes;
 mod people;
 mod schedule;
@@ -13,6 +14,7 @@ use mainspring_model::{
     TaskCode, Timestamp, Trigger, Unique,
 };
 
+pub use history::*;
 pub use nodes::*;
 pub use people::*;
 pub use schedule::*;

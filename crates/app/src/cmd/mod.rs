@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod calendar;
 pub(crate) mod config;
 pub(crate) mod cron;
+pub(crate) mod history;
 pub(crate) mod job;
 pub(crate) mod migrate;
 pub(crate) mod node;

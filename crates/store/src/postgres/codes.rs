@@ -7,6 +7,7 @@ pub(crate) fn class_of(code: &str) -> Class {
     match code {
         // Serialization, deadlock, lock not available, and a statement that met the change of a table.
         "40001" | "40P01" | "55P03" => Class::Again,
+        "42P01" => Class::Gone,
         // Shut down, crashed, starting, and a session that was ended from outside.
         "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Class::Broken,
         _ if code.starts_with("08") => Class::Broken,
@@ -46,7 +47,7 @@ mod tests {
         check("57014", Class::Refused(Trouble::Unavailable));
         check("XX001", Class::Refused(Trouble::Corrupt));
         check("23505", Class::Refused(Trouble::Statement));
-        check("42P01", Class::Refused(Trouble::Statement));
+        check("42P01", Class::Gone);
         check("", Class::Refused(Trouble::Statement));
     }
 }

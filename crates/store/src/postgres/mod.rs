@@ -6,15 +6,18 @@
 
 mod codes;
 mod connect;
+pub(crate) mod drop_days;
 mod listen;
+pub(crate) mod partitions;
 
 use sqlx::Executor as _;
 use sqlx::postgres::PgArguments;
-use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Row as _};
+use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, Row as _, SqlSafeStr as _};
 
 pub(crate) use codes::class_of;
 pub(crate) use connect::{Connector, check_server, weak_settings};
 
+use crate::server::days::Part;
 use crate::server::fault::{Fault, Outcome};
 use crate::server::kind::BeginWords;
 use crate::server::migrate::Migration;
@@ -40,6 +43,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 pub(crate) async fn ask(
     conn: &mut PgConnection,
     statement: &'static Statement,
+    part: Option<Part>,
     params: &[Param<'_>],
     kept: Kept,
 ) -> Outcome<(Vec<Row>, u64, u64)> {
@@ -50,8 +54,14 @@ pub(crate) async fn ask(
     let (mut rows, mut affected) = (Vec::new(), 0);
     let mut answers = match kept {
         // One message each: nothing can come in between.
-        Kept::No if params.is_empty() => conn.fetch_many(sqlx::raw_sql(statement.postgres)),
-        _ => conn.fetch_many(sqlx::query_with(statement.postgres, arguments).persistent(kept == Kept::Yes)),
+        Kept::No if params.is_empty() && part.is_none() => conn.fetch_many(sqlx::raw_sql(statement.postgres)),
+        _ => {
+            let text = match part {
+                None => statement.postgres.into_sql_str(),
+                Some(part) => AssertSqlSafe(part.in_text(statement.postgres)).into_sql_str(),
+            };
+            conn.fetch_many(sqlx::query_with(text, arguments).persistent(kept == Kept::Yes))
+        }
     };
     while let Some(answer) = futures_util::TryStreamExt::try_next(&mut answers).await? {
         match answer {

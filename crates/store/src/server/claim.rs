@@ -225,10 +225,11 @@ impl Taker<'_> {
         if chosen.is_empty() {
             return Ok(round);
         }
-        let ids = ids_of(chosen.iter().map(|due| due.id));
         let mut records = BTreeMap::new();
-        for row in session.rows(&sql::CLAIM_READ, &params![ids]).await? {
-            records.insert(row.number(0)?.map(JobId), row);
+        for (part, ids) in session.by_part(chosen.iter().map(|due| due.id).collect(), |id| *id) {
+            for row in session.rows_in(part, &sql::CLAIM_READ, &params![ids_of(ids.into_iter())]).await? {
+                records.insert(row.number(0)?.map(JobId), row);
+            }
         }
         for due in chosen {
             let (id, task) = (due.id, due.task.clone());

@@ -10,6 +10,7 @@ use mainspring_model::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::days::Days;
 use super::driver::Driver;
 use super::fault::{Class, Fault, Outcome};
 use super::history::History;
@@ -53,6 +54,7 @@ pub(crate) struct Connections {
     purpose: Purpose,
     clock: Arc<dyn Clock>,
     history: Arc<History>,
+    days: Arc<Days>,
     /// Whose sockets they are.
     runtime: Handle,
     permits: Semaphore,
@@ -83,9 +85,19 @@ impl Connections {
         purpose: Purpose,
         clock: Arc<dyn Clock>,
         history: Arc<History>,
+        days: Arc<Days>,
     ) -> Connections {
         let permits = Semaphore::new(purpose.connections_max);
-        Connections { server, purpose, clock, history, runtime: Handle::current(), permits, idle: Mutex::default() }
+        Connections {
+            server,
+            purpose,
+            clock,
+            history,
+            days,
+            runtime: Handle::current(),
+            permits,
+            idle: Mutex::default(),
+        }
     }
 
     pub(crate) async fn take(&self) -> Outcome<Lent<'_>> {
@@ -115,6 +127,7 @@ impl Connections {
         let connected = tokio::time::timeout(CONNECT, connecting).await;
         let mut session = connected.map_or_else(late, |connected| connected.unwrap_or_else(ended))?;
         self.history.check(&mut session).await?;
+        session.learn_days(Arc::clone(&self.days));
         Ok(session)
     }
 

@@ -9,6 +9,8 @@ pub(crate) enum Class {
     Again,
     /// The connection is gone, or nobody knows what it is doing.
     Broken,
+    /// There is no such table. Of a partition: somebody dropped it a moment ago.
+    Gone,
     /// The server is there and said no.
     Refused(Trouble),
 }
@@ -60,6 +62,7 @@ impl Fault {
     pub(super) fn trouble(&self) -> Trouble {
         match self.class() {
             Class::Again | Class::Broken => Trouble::Unavailable,
+            Class::Gone => Trouble::Statement,
             Class::Refused(trouble) => trouble,
         }
     }

@@ -19,6 +19,9 @@ use crate::{JobEnd, JobFilter, Page};
 
 /// Rows that a stream fetches at once.
 const CHUNK_ROWS: u32 = 256;
+/// How far back the first look of a list goes, where days are partitions: from the newest, which is made two weeks ahead.
+/// Each further look goes twice as far.
+const LOOK_DAYS: i64 = 16;
 
 pub(super) async fn job(session: &mut Session, id: JobId) -> Outcome<Option<Job>> {
     let Some(row) = read_job(session, id).await? else { return Ok(None) };
@@ -78,6 +81,8 @@ struct Stream<'f> {
     buffer: VecDeque<Listed>,
     /// Ids at and past it have been fetched.
     before: JobId,
+    /// How far back the next look goes.
+    days: i64,
     ended: bool,
 }
 
@@ -142,7 +147,8 @@ fn streams(filter: &JobFilter, before: JobId) -> Vec<Stream<'_>> {
         sources = vec![widest];
     }
     sources.dedup_by(|a, b| a.0.name == b.0.name && a.1 == b.1);
-    let stream = |(statement, by)| Stream { statement, by, buffer: VecDeque::new(), before, ended: false };
+    let stream =
+        |(statement, by)| Stream { statement, by, buffer: VecDeque::new(), before, days: LOOK_DAYS, ended: false };
     sources.into_iter().map(stream).collect()
 }
 
@@ -173,15 +179,24 @@ impl Stream<'_> {
         if !self.buffer.is_empty() || self.ended {
             return Ok(());
         }
-        let mut asked = params![first, self.before.min(last), CHUNK_ROWS].to_vec();
-        asked.extend(self.by.iter().cloned());
-        let rows = session.rows(self.statement, &asked).await?;
-        for row in &rows {
-            let listed = Listed::decode(row)?;
-            self.before = listed.id;
-            self.buffer.push_back(listed);
+        while self.buffer.is_empty() && !self.ended {
+            let before = self.before.min(last);
+            // Days are partitions: a look that names few of them leaves the others alone.
+            let from = session.back_from(before, self.days).filter(|from| *from > first);
+            let mut asked = params![from.unwrap_or(first), before, CHUNK_ROWS].to_vec();
+            asked.extend(self.by.iter().cloned());
+            let rows = session.rows(self.statement, &asked).await?;
+            for row in &rows {
+                let listed = Listed::decode(row)?;
+                self.before = listed.id;
+                self.buffer.push_back(listed);
+            }
+            if rows.len() < CHUNK_ROWS as usize {
+                self.ended = from.is_none();
+                self.before = from.unwrap_or(first);
+                self.days *= 2;
+            }
         }
-        self.ended = rows.len() < CHUNK_ROWS as usize;
         Ok(())
     }
 }

@@ -90,7 +90,8 @@ impl Server {
         match &**self {
             #[cfg(feature = "postgres")]
             Server::Postgres(connector) => {
-                let sender = Connections::new(Arc::clone(self), HINTS, Arc::clone(clock), Arc::clone(history));
+                let sender =
+                    Connections::new(Arc::clone(self), HINTS, Arc::clone(clock), Arc::clone(history), Arc::default());
                 connector.hints(sender, Arc::clone(clock)).await
             }
             #[cfg(feature = "mysql")]

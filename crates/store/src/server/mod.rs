@@ -13,6 +13,7 @@ mod audit;
 mod calendars;
 mod claim;
 pub(crate) mod connections;
+pub(crate) mod days;
 mod decode;
 mod driver;
 mod ends;
@@ -32,6 +33,8 @@ mod operate;
 mod orphans;
 mod outcome;
 pub(crate) mod params;
+#[cfg(feature = "postgres")]
+mod partitioned;
 mod peek;
 mod pools;
 mod rates;
@@ -95,6 +98,9 @@ pub struct ServerStore {
     beat: Connections,
     /// For statements that look at everything.
     scan: Connections,
+    /// The days that have partitions.
+    #[cfg(feature = "postgres")]
+    days: Arc<days::Days>,
     /// Set once the store is open.
     _driver: Option<Driver>,
     history: Arc<History>,
@@ -135,12 +141,7 @@ impl Store for ServerStore {
 
     async fn join(&self, node: NewNode, now: Timestamp) -> Result<Joined> {
         let (node_number, newest_job) = run!(self, Write, "join", session => nodes::join(session, &node))?;
-        let taken_over = self.take_over_from_gone(now).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what dead nodes held is taken over in a moment");
-            TakenOver::default()
-        });
-        self.ring_taken_over(&taken_over);
-        Ok(Joined { node_number, newest_job, taken_over })
+        Ok(Joined { node_number, newest_job, taken_over: self.take_over_if_possible(now).await })
     }
 
     async fn heartbeat(&self, incarnation: Incarnation, lease_ms: i64) -> Result<Beat> {
@@ -153,10 +154,9 @@ impl Store for ServerStore {
     }
 
     async fn take_over(&self, now: Timestamp) -> Result<TakenOver> {
-        let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
-        let taken_over = TakenOver { nodes, ..self.take_over_from_gone(now).await? };
-        self.ring_taken_over(&taken_over);
-        Ok(taken_over)
+        #[cfg(feature = "postgres")]
+        self.look_ahead(now).await;
+        self.take_over_from_expired(now).await
     }
 
     async fn drain_node(&self, incarnation: Incarnation, by: String, now: Timestamp) -> Result<bool> {

@@ -8,6 +8,7 @@ use mainspring_model::{Clock, Timestamp};
 
 use super::address::Address;
 use super::connections::{BEAT, Connections, Purpose, SCAN, WORK};
+use super::days::Days;
 use super::driver::Driver;
 use super::fault::{Fault, Outcome};
 use super::history::History;
@@ -52,11 +53,14 @@ impl ServerStore {
         }
         let history = Arc::new(History::open(&mut session, &place, address.cluster.as_deref()).await?);
         let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
-        let connections =
-            |purpose: Purpose| Connections::new(Arc::clone(&server), purpose, Arc::clone(&clock), Arc::clone(&history));
+        let days = Arc::<Days>::default();
+        let connections = |purpose: Purpose| {
+            let (server, clock, history) = (Arc::clone(&server), Arc::clone(&clock), Arc::clone(&history));
+            Connections::new(server, purpose, clock, history, Arc::clone(&days))
+        };
         let (work, beat, scan) = (connections(WORK), connections(BEAT), connections(SCAN));
         let hints = server.hints(&clock, &history).await;
-        Ok(ServerStore {
+        let store = ServerStore {
             kind: server.kind(),
             durability,
             weak,
@@ -70,7 +74,12 @@ impl ServerStore {
             place,
             repeated: AtomicU64::new(0),
             turn: AtomicU64::new(0),
-        })
+            #[cfg(feature = "postgres")]
+            days,
+        };
+        #[cfg(feature = "postgres")]
+        store.open_partitions(sample.database).await;
+        Ok(store)
     }
 }
 

@@ -17,7 +17,7 @@ use super::row::{Columns, Row};
 use super::session::Session;
 use super::settle::settle;
 use super::transact::run;
-use super::{decode, sql};
+use super::{decode, nodes, sql};
 use crate::rules::{NodeEnd, Orphan, facts};
 use crate::{Held, Result, Settled, TakenOver};
 
@@ -27,8 +27,26 @@ const BATCH_MAX: i64 = 500;
 const NODE_NUMBER: u16 = 1;
 
 impl ServerStore {
+    /// Of nodes whose lease has run out, and of those that were gone before.
+    pub(super) async fn take_over_from_expired(&self, now: Timestamp) -> Result<TakenOver> {
+        let nodes = run!(self, Write, "take_over", session => nodes::expire(session))?;
+        let taken_over = TakenOver { nodes, ..self.take_over_from_gone(now).await? };
+        self.ring_taken_over(&taken_over);
+        Ok(taken_over)
+    }
+
+    /// For a node that joins, and does so in any case.
+    pub(super) async fn take_over_if_possible(&self, now: Timestamp) -> TakenOver {
+        let taken_over = self.take_over_from_gone(now).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what dead nodes held is taken over in a moment");
+            TakenOver::default()
+        });
+        self.ring_taken_over(&taken_over);
+        taken_over
+    }
+
     /// All that is held by whoever is no live node. What was done before an error stays done, and the next look goes on.
-    pub(super) async fn take_over_from_gone(&self, now: Timestamp) -> Result<TakenOver> {
+    async fn take_over_from_gone(&self, now: Timestamp) -> Result<TakenOver> {
         let owners = run!(self, Look, "take_over", session => dead_owners(session))?;
         let mut all = TakenOver::default();
         for owner in owners {

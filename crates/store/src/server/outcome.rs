@@ -188,22 +188,25 @@ async fn write_at_once(
     endings: &[Ending<'_>],
     now: Timestamp,
 ) -> Outcome<Vec<(JobId, Option<Lane>)>> {
-    let batch = Rows::new(endings.iter().collect())
-        .id()
-        .fence()
-        .int(|ending| Some(ending.settlement.held.owner.0))
-        .int(|ending| Some(ending.holds_lane.into()))
-        .record()
-        .attempt()
-        .task()
-        .words()
-        .key()
-        .batch();
-    let decode = |row| {
-        let mut c = Columns::of(row);
-        Ok((JobId(c.int()?), decode::lane(&mut c)?))
-    };
-    session.rows(&sql::SETTLE_ALL, &params![batch, now]).await?.iter().map(decode).collect()
+    let mut written = Vec::with_capacity(endings.len());
+    for (part, endings) in session.by_part(endings.iter().collect(), |ending| ending.settlement.held.id) {
+        let batch = Rows::new(endings)
+            .id()
+            .fence()
+            .int(|ending| Some(ending.settlement.held.owner.0))
+            .int(|ending| Some(ending.holds_lane.into()))
+            .record()
+            .attempt()
+            .task()
+            .words()
+            .key()
+            .batch();
+        for row in session.rows_in(part, &sql::SETTLE_ALL, &params![batch, now]).await? {
+            let mut c = Columns::of(&row);
+            written.push((JobId(c.int()?), decode::lane(&mut c)?));
+        }
+    }
+    Ok(written)
 }
 
 #[cfg(feature = "mysql")]

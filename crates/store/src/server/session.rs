@@ -3,11 +3,14 @@
 //! **Invariant:** a statement that failed leaves a mark, which only a rollback takes away. A commit with the mark would
 //! be a rollback that the server calls a success.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use mainspring_model::JobId;
 use sqlx::Connection as _;
 
-use super::fault::{Fault, Outcome};
+use super::days::{Days, Part};
+use super::fault::{Class, Fault, Outcome};
 use super::kind::BeginWords;
 use super::params::Param;
 use super::row::Row;
@@ -20,6 +23,8 @@ pub(crate) struct Session {
     /// How long one statement may take before the connection is given up. The server's own time-out is shorter.
     patience: Duration,
     failed: bool,
+    /// The days that have partitions: nobody has told it of any where this is none.
+    days: Option<Arc<Days>>,
     /// Settings that each transaction is told anew: a pooler in between hands out connections by the transaction. Then
     /// nothing lasts longer, prepared statements neither, and every statement with values is part of a transaction.
     of_each_transaction: Option<String>,
@@ -35,7 +40,7 @@ pub(crate) enum Conn {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(crate) enum Begin {
     Write,
     /// Reads one state of the database.
     Snapshot,
@@ -78,7 +83,7 @@ struct Answer {
 
 impl Session {
     pub(crate) fn new(conn: Conn, patience: Duration) -> Session {
-        Session { conn, patience, failed: false, of_each_transaction: None }
+        Session { conn, patience, failed: false, days: None, of_each_transaction: None }
     }
 
     #[cfg(feature = "postgres")]
@@ -117,22 +122,66 @@ impl Session {
         }
     }
 
+    pub(super) fn learn_days(&mut self, days: Arc<Days>) {
+        self.days = Some(days);
+    }
+
+    /// The partition that holds all these jobs, when it is one.
+    pub(crate) fn part_of(&self, ids: impl IntoIterator<Item = JobId>) -> Option<Part> {
+        self.days.as_ref()?.day_of(ids).map(Part::Day)
+    }
+
+    /// The same jobs by the partitions that hold them. `None`: those that may be anywhere.
+    pub(crate) fn by_part<T>(&self, items: Vec<T>, id_of: impl Fn(&T) -> JobId) -> Vec<(Option<Part>, Vec<T>)> {
+        match &self.days {
+            Some(days) => {
+                days.split(items, id_of).into_iter().map(|(day, items)| (day.map(Part::Day), items)).collect()
+            }
+            None => vec![(None, items)],
+        }
+    }
+
+    /// `None`: a list looks at all days at once.
+    pub(super) fn back_from(&self, before: JobId, days: i64) -> Option<JobId> {
+        self.days.as_ref()?.back_from(before, days)
+    }
+
     /// How many rows it changed. MySQL counts those it found, also when they were as they should be already; PostgreSQL
     /// does so anyway. Never ask it of an insert that may find its row there: see `insert_unless_there`.
     pub(crate) async fn run(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<u64> {
-        Ok(self.ask(statement, params).await?.affected)
+        Ok(self.ask(statement, None, params).await?.affected)
+    }
+
+    /// `run` for jobs that are in this part of the tables, or anywhere.
+    pub(crate) async fn run_in(
+        &mut self,
+        part: Option<Part>,
+        statement: &'static Statement,
+        params: &[Param<'_>],
+    ) -> Outcome<u64> {
+        Ok(self.ask(statement, part, params).await?.affected)
     }
 
     pub(crate) async fn rows(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Vec<Row>> {
-        Ok(self.ask(statement, params).await?.rows)
+        Ok(self.ask(statement, None, params).await?.rows)
+    }
+
+    /// `rows` of jobs that are in this part of the tables, or anywhere.
+    pub(crate) async fn rows_in(
+        &mut self,
+        part: Option<Part>,
+        statement: &'static Statement,
+        params: &[Param<'_>],
+    ) -> Outcome<Vec<Row>> {
+        Ok(self.ask(statement, part, params).await?.rows)
     }
 
     pub(crate) async fn one(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Option<Row>> {
-        Ok(self.ask(statement, params).await?.rows.into_iter().next())
+        Ok(self.ask(statement, None, params).await?.rows.into_iter().next())
     }
 
     pub(crate) async fn exists(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<bool> {
-        Ok(!self.ask(statement, params).await?.rows.is_empty())
+        Ok(!self.ask(statement, None, params).await?.rows.is_empty())
     }
 
     /// The first column of the first row.
@@ -142,7 +191,7 @@ impl Session {
 
     /// The id that the server gave to the new row. PostgreSQL's text returns it.
     pub(crate) async fn insert(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<i64> {
-        let answer = self.ask(statement, params).await?;
+        let answer = self.ask(statement, None, params).await?;
         let id = match self.dialect() {
             #[cfg(feature = "postgres")]
             Dialect::Postgres => answer.rows.first().map_or(Ok(None), |row| row.number(0))?,
@@ -152,20 +201,37 @@ impl Session {
         id.ok_or_else(|| Fault::statement(format!("{}: the server gave the row no id", statement.name)))
     }
 
-    async fn ask(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Answer> {
+    async fn ask(
+        &mut self,
+        statement: &'static Statement,
+        part: Option<Part>,
+        params: &[Param<'_>],
+    ) -> Outcome<Answer> {
         let answered = match &mut self.conn {
             #[cfg(feature = "postgres")]
             Conn::Postgres(conn) => {
                 let kept = if self.of_each_transaction.is_some() { Kept::No } else { Kept::Yes };
-                within(self.patience, crate::postgres::ask(conn, statement, params, kept)).await
+                within(self.patience, crate::postgres::ask(conn, statement, part, params, kept)).await
             }
             #[cfg(feature = "mysql")]
             Conn::MySql(conn) => within(self.patience, crate::mysql::ask(conn, statement, params)).await,
         };
         self.failed |= answered.is_err();
+        let answered = answered.map_err(|fault| self.forget_part(part, fault));
         answered
             .map(|(rows, affected, new_id)| Answer { rows, affected, new_id })
             .map_err(|fault| named(fault, statement.name))
+    }
+
+    /// A partition that is there no more: the whole table is asked next.
+    fn forget_part(&self, part: Option<Part>, fault: Fault) -> Fault {
+        match (part, &self.days) {
+            (Some(Part::Day(day)), Some(days)) if fault.class() == Class::Gone => {
+                days.forget(day);
+                Fault::again(fault.reason())
+            }
+            _ => fault,
+        }
     }
 
     /// Is it understood? Nothing is done.

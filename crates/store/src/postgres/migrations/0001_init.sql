@@ -64,8 +64,8 @@ CREATE TABLE task_info (
     update_time            BIGINT NOT NULL
 ) WITH (fillfactor = 70);
 
--- The record of a job, for life. Ids grow with time, so a range of ids is a range of time. What no partition holds is in
--- the default one.
+-- The record of a job, for life. Ids grow with time, so a range of ids is a range of time: nodes make a partition for each
+-- day, ahead. What is in none of them is in the default one, which is to stay next to empty.
 CREATE TABLE async_task (
     id              BIGINT NOT NULL,
     task_code       TEXT COLLATE "C" NOT NULL,
@@ -105,14 +105,15 @@ CREATE TABLE async_task (
     payload         TEXT,
     -- Ended otherwise than by success. The indexes look at it and not at task_status: it stays NULL through the life of
     -- a job that succeeds, so that no change of such a job's record touches an index.
-    closed_status   BIGINT GENERATED ALWAYS AS (CASE WHEN task_status > 2 AND task_status <> 6 THEN task_status END) STORED,
-    PRIMARY KEY (id)
+    closed_status   BIGINT GENERATED ALWAYS AS (CASE WHEN task_status > 2 AND task_status <> 6 THEN task_status END) STORED
 ) PARTITION BY RANGE (id);
 CREATE INDEX async_task_by_task ON async_task (task_code, id);
 CREATE INDEX async_task_by_key ON async_task (biz_id, id) WHERE biz_id IS NOT NULL;
 CREATE INDEX async_task_by_status ON async_task (closed_status, id) WHERE closed_status IS NOT NULL;
 CREATE INDEX async_task_by_status_task ON async_task (closed_status, task_code, id) WHERE closed_status IS NOT NULL;
--- Room in each page for the later versions of its rows.
+-- Last of all: of indexes that cost the same in a table that is still empty, the newest is chosen, and plans are kept.
+ALTER TABLE async_task ADD PRIMARY KEY (id);
+-- Room in each page for the later versions of its rows. Partitions of days are stored as the default one is.
 CREATE TABLE async_task_default PARTITION OF async_task DEFAULT WITH (fillfactor = 75);
 
 CREATE TABLE job_key (
@@ -167,10 +168,11 @@ CREATE TABLE task_execution_log (
     create_time    BIGINT NOT NULL,
     result_ref     BIGINT,
     execute_result TEXT,
-    error_message  TEXT,
-    PRIMARY KEY (job_id, fence)
+    error_message  TEXT
 ) PARTITION BY RANGE (job_id);
 CREATE INDEX task_execution_log_by_task ON task_execution_log (task_code, execute_time, job_id, fence);
+-- Last, as that of async_task.
+ALTER TABLE task_execution_log ADD PRIMARY KEY (job_id, fence);
 CREATE TABLE task_execution_log_default PARTITION OF task_execution_log DEFAULT WITH (fillfactor = 90);
 
 CREATE TABLE attempt_output (

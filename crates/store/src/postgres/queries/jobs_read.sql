@@ -6,4 +6,5 @@ SELECT t.task_code, t.biz_id, t.task_status, t.retry_count, t.max_retry, t.lost_
        t.pool, t.priority, t.trigger_type, t.fire_time, t.result_summary, t.error_msg, t.create_time, t.update_time,
        q.state, q.due, q.owner, t.payload_ref, t.payload, t.unique_mode, t.fire_first, t.fire_count, t.skip_reason,
        t.concurrency_key, q.lane, q.concurrency_key, t.shard_index, t.shard_total, t.id
-FROM unnest($1::bigint[]) AS b (id) JOIN async_task t ON t.id = b.id LEFT JOIN job_queue q ON q.job_id = t.id
+FROM unnest($1::bigint[]) AS b (id) JOIN async_task t ON t.id = ANY (ARRAY[b.id])
+LEFT JOIN job_queue q ON q.job_id = ANY (ARRAY[b.id])

@@ -7,4 +7,4 @@ FROM unnest($1::bigint[], $2::bigint[]) AS b (job_id, fence)
 JOIN async_task t ON t.id = ANY (ARRAY[b.job_id])
 JOIN job_queue q ON q.job_id = ANY (ARRAY[b.job_id])
 LEFT JOIN task_info i ON i.task_code = t.task_code
-LEFT JOIN task_execution_log a ON a.job_id = b.job_id AND a.fence = b.fence
+LEFT JOIN task_execution_log a ON a.job_id = ANY (ARRAY[b.job_id]) AND a.fence = ANY (ARRAY[b.fence])

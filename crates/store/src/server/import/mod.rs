@@ -5,6 +5,8 @@
 //! of the rows opens for nobody; each batch is a transaction that holds the mark, so of two imports the later one alone
 //! goes on.
 
+#[cfg(feature = "postgres")]
+mod days;
 mod texts;
 
 use std::borrow::Cow;
@@ -40,6 +42,9 @@ pub(crate) struct Import {
     cluster: Option<String>,
     /// The mark of this import and of no other one.
     mark: String,
+    /// The days that are kept apart, as far as rows of them came.
+    #[cfg(feature = "postgres")]
+    days: days::Made,
 }
 
 /// What a server cannot keep.
@@ -71,7 +76,16 @@ impl Import {
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, now.as_ms()).await?;
         let mark = format!("{source}, begun {now} as {:08x}", fastrand::Rng::new().u32(..));
-        let mut import = Import { session, place, cluster: address.cluster, mark };
+        #[cfg(feature = "postgres")]
+        let days = days::Made::by(now);
+        let mut import = Import {
+            session,
+            place,
+            cluster: address.cluster,
+            mark,
+            #[cfg(feature = "postgres")]
+            days,
+        };
         import.check_free(start).await?;
         Ok(import)
     }
@@ -134,6 +148,8 @@ impl Import {
     /// One transaction.
     pub(crate) async fn write(&mut self, table: &Table, rows: &[Row]) -> Result<()> {
         let texts = texts(table)?;
+        #[cfg(feature = "postgres")]
+        self.days.of_rows(&mut self.session, table, rows).await.map_err(failed)?;
         self.hold().await?;
         let mut left = rows;
         for (insert, rows_max) in texts.insert.iter().zip(ROWS) {

@@ -114,8 +114,9 @@ async fn insert_records(session: &mut Session, rows: &[NewRow<'_>]) -> Outcome<u
         ints(rows, |row| Some(row.job.create_time.as_ms())),
         texts(rows, |row| row.job.payload.as_deref().filter(|_| row.attachment.is_none())),
     ];
+    let part = session.part_of(rows.iter().map(|row| row.job.id));
     if rows.iter().all(NewRow::is_plain) {
-        return session.run(&sql::JOBS_INSERT, &params![Batch { columns }]).await;
+        return session.run_in(part, &sql::JOBS_INSERT, &params![Batch { columns }]).await;
     }
     let made = |row: &NewRow<'_>| row.job.create_time.as_ms();
     let status = |row: &NewRow<'_>| row.skip().map_or(JobStatus::Pending, |_| JobStatus::Skipped).code();
@@ -131,7 +132,7 @@ async fn insert_records(session: &mut Session, rows: &[NewRow<'_>]) -> Outcome<u
         ints(rows, |row| row.job.shard.map(|shard| shard.index.into())),
         ints(rows, |row| row.job.shard.map(|shard| shard.total.into())),
     ]);
-    session.run(&sql::JOBS_INSERT_FIRED, &params![Batch { columns }]).await
+    session.run_in(part, &sql::JOBS_INSERT_FIRED, &params![Batch { columns }]).await
 }
 
 async fn insert_queue_rows(session: &mut Session, owner: Incarnation, rows: &[&NewRow<'_>]) -> Outcome<()> {
@@ -252,13 +253,15 @@ pub(in crate::server) async fn count_duplicates(
     if counts.is_empty() {
         return Ok(());
     }
-    let counts: Vec<_> = counts.into_iter().collect();
-    let columns = vec![
-        ints(&counts, |(holder, _)| Some(holder.0)),
-        ints(&counts, |(_, (times, _))| Some(*times)),
-        ints(&counts, |(_, (_, last))| Some(last.as_ms())),
-    ];
-    session.run(&sql::JOBS_DUPLICATE, &params![Batch { columns }]).await.map(drop)
+    for (part, counts) in session.by_part(counts.into_iter().collect(), |(holder, _)| *holder) {
+        let columns = vec![
+            ints(&counts, |(holder, _)| Some(holder.0)),
+            ints(&counts, |(_, (times, _))| Some(*times)),
+            ints(&counts, |(_, (_, last))| Some(last.as_ms())),
+        ];
+        session.run_in(part, &sql::JOBS_DUPLICATE, &params![Batch { columns }]).await?;
+    }
+    Ok(())
 }
 
 /// The answer of the first try, without the names of those that it replaced.

@@ -95,6 +95,7 @@ async fn a_server_that_takes_no_writes_says_so() {
     on_own(async |server, proxy, store| {
         server.set_read_only(true).expect("sets");
         proxy.cut_all();
+        store.now().await.expect("connects again");
         for _ in 0..2 {
             let refused = store.check_writable().await;
             assert!(matches!(refused, Err(StoreError::NotApplied { kind: Trouble::ReadOnly, .. })), "{refused:?}");

@@ -2,10 +2,13 @@
 
 mod cold;
 mod crowds;
+mod dropping;
 mod faults;
 mod moving;
 mod opening;
+mod partitions;
 mod plans;
+mod pruning;
 mod sessions;
 mod submit_sql;
 mod suites;

@@ -1,9 +1,11 @@
 //! The conformance suite on each server, and random verbs beside the reference.
 
+use mainspring_model::JobId;
 use mainspring_test_servers::{Kind, shared};
 
 use super::open;
 use crate::clock::SystemClock;
+use crate::postgres::partitions::Turn;
 use crate::suite::Subject;
 
 async fn on(kind: Kind) -> Subject {
@@ -11,8 +13,12 @@ async fn on(kind: Kind) -> Subject {
     Subject { store: open(&url).await, keep: Some(Box::new(url)) }
 }
 
+/// The cases' ids are small: those of the first day there is. It has a partition, as any job's day should.
 pub(crate) async fn on_postgres() -> Subject {
-    on(Kind::Postgres).await
+    let url = shared(Kind::Postgres).expect("a database");
+    let store = open(&url).await;
+    store.make_partitions(JobId(1).made_at(), Turn::Wait).await.expect("makes");
+    Subject { store, keep: Some(Box::new(url)) }
 }
 
 pub(crate) async fn on_mariadb() -> Subject {
