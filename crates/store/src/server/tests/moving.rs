@@ -95,15 +95,18 @@ async fn a_team_finds_everything_again() {
     .await;
 }
 
+/// A node of after the move: those of before are gone.
+const NEXT: mainspring_model::Incarnation = mainspring_model::Incarnation(99);
+
 /// Both hand out the same jobs, and what is new gets the same ids.
 async fn go_on(here: &dyn Store, there: &dyn Store) {
     let mut ends = Vec::new();
     for store in [here, there] {
-        let joined = store.join(new_node(NODE, Replaces::Everyone), T0).await.expect("joins");
+        let joined = store.join(new_node(NEXT, Replaces::Everyone), T0).await.expect("joins");
         let mut claims = BTreeSet::new();
-        let claimed = store.claim(claim_request(NODE, 5_000, at(100), at(100))).await.expect("claims");
+        let claimed = store.claim(claim_request(NEXT, 5_000, at(100), at(100))).await.expect("claims");
         claims.extend(claimed.jobs.iter().map(|claim| (claim.id, claim.fence, claim.suspect, claim.lost_count)));
-        store.leave(NODE, at(200)).await.expect("leaves");
+        store.leave(NEXT, at(200)).await.expect("leaves");
         let world_task = crate::suite::world::task("new");
         let change = store
             .create_task(
