@@ -101,14 +101,18 @@ async fn a_full_pool_can_make_the_caller_run_the_job(jobs: Builder) {
 async fn a_full_pool_holds_a_caller_for_its_own_job_only(jobs: Builder) {
     let (jobs, go) = gated(jobs, WhenFull::CallerRuns).await;
     let mut others = Vec::new();
+    let running = async |bodies| {
+        while jobs.engine().pools().await.expect("read")[0].running < bodies {
+            tokio::task::yield_now().await;
+        }
+    };
     for _ in 0..3 {
-        others.push(jobs.submit("gated", &()).await.expect("stored").id); // one runs, two wait
+        others.push(within(jobs.submit("gated", &()).into_future()).await.expect("stored").id); // one runs, two wait
+        running(1).await;
     }
     let own = jobs.submit("gated", &());
     let (own, ()) = tokio::join!(within(own.into_future()), async {
-        while jobs.engine().pools().await.expect("read")[0].running < 2 {
-            tokio::task::yield_now().await;
-        }
+        running(2).await;
         go.add_permits(2); // the first body and the caller's; the others still wait
     });
     own.expect("the caller is let go when its own attempt has ended");
