@@ -8,7 +8,8 @@ use mainspring_model::task::{TaskDefinition, TaskSwitch};
 use mainspring_model::{Code, Job, JobId, Priority, Span, Timestamp, Unique};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use super::{on_each, open};
+use super::{on_each, open, session};
+use crate::server::statement::Statement;
 use crate::suite::world::{TASK, at, definition, done, settlement, task};
 use crate::suite::{Subject, World};
 use crate::{ServerStore, Store as _, SubmitIn, SubmitInError, SubmittedIn, submit_in};
@@ -168,6 +169,49 @@ async fn a_key_is_one_jobs_and_a_live_one_is_free_after_the_end() {
         assert!(!application.submit_now(&live).await.duplicate, "its job has ended");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_given_back_during_the_call_is_its_jobs() {
+    on_each(async |url| {
+        let store = open(url).await;
+        let world = World::new(&Subject { store: Arc::clone(&store) as _, keep: None }).await;
+        let (mut application, mut beside) = (Application::connect(url).await, session(url).await);
+        let live = SubmitIn { biz_id: Some("l".to_owned()), unique: Unique::Live, ..wanted(TASK) };
+        let first = application.submit_now(&live).await.id;
+        // As a settlement: it ends the job, and gives its key back.
+        beside.command("BEGIN; SELECT job_id FROM job_key WHERE biz_id = 'l' FOR UPDATE").await.expect("locks");
+        let give_back = async {
+            until_somebody_waits(url, "INSERT IGNORE INTO job_key").await;
+            let end = format!("DELETE FROM job_queue WHERE job_id = {first}; DELETE FROM job_key WHERE biz_id = 'l'");
+            let end = format!("{end}; UPDATE async_task SET task_status = 2 WHERE id = {first}; COMMIT");
+            beside.command(&end).await.expect("gives it back");
+        };
+        let (second, ()) = tokio::join!(application.submit_now(&live), give_back);
+        assert!(!second.duplicate && second.id != first);
+        let third = application.submit_now(&live).await;
+        assert_eq!(third, SubmittedIn { id: second.id, duplicate: true });
+        assert!(job(&world, second.id).await.queue.is_some());
+    })
+    .await;
+}
+
+/// For a lock; on MySQL by a statement that begins so.
+async fn until_somebody_waits(url: &str, statement: &str) {
+    let waiting = match url.starts_with("postgres") {
+        true => {
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'".to_owned()
+        }
+        false => {
+            format!("SELECT 1 FROM information_schema.processlist WHERE db = database() AND info LIKE '{statement}%'")
+        }
+    };
+    let waiting: &'static str = waiting.leak();
+    let statement: &'static _ = Box::leak(Box::new(Statement::new("trial", waiting, waiting)));
+    let mut beside = session(url).await;
+    while !beside.exists(statement, &[]).await.expect("reads") {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
