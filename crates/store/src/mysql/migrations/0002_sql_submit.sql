@@ -87,7 +87,8 @@ CREATE PROCEDURE mainspring_submit(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE now_ms BIGINT DEFAULT FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000);
+    -- Not by way of local time: the session may be in a zone that has some hours twice.
+    DECLARE now_ms BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000;
     DECLARE due_ms, urgency, first_job, body_ref, guarded BIGINT;
     DECLARE said_retry, said_timeout, said_at, said_delay DECIMAL(65, 0);
     DECLARE said_key TEXT CHARACTER SET utf8mb4 COLLATE $collation;

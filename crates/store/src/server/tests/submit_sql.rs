@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mainspring_model::rate::RateLimit;
 use mainspring_model::task::{TaskDefinition, TaskSwitch};
 use mainspring_model::{Code, Job, JobId, Priority, Span, Timestamp, Unique};
+use mainspring_test_servers::{Kind, shared};
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::{on_each, open, session};
@@ -194,6 +195,28 @@ async fn a_key_that_is_given_back_during_the_call_is_its_jobs() {
         assert!(job(&world, second.id).await.queue.is_some());
     })
     .await;
+}
+
+/// A zone whose hour from 1,000,000,000 on is there twice. For that it is written into the server's own tables.
+const ZONE: &str = "
+    INSERT IGNORE INTO mysql.time_zone (Time_zone_id, Use_leap_seconds) VALUES (77777, 'N');
+    INSERT IGNORE INTO mysql.time_zone_name VALUES ('Mainspring/Twice', 77777);
+    INSERT IGNORE INTO mysql.time_zone_transition_type VALUES (77777, 0, 7200, 1, 'A'), (77777, 1, 3600, 0, 'B');
+    INSERT IGNORE INTO mysql.time_zone_transition VALUES (77777, 1, 0), (77777, 1000000000, 1)";
+
+#[tokio::test]
+async fn the_hour_that_a_time_zone_has_twice_is_two_hours() {
+    let url = shared(Kind::MariaDb).expect("a database");
+    let world = World::new(&Subject { store: open(&url).await, keep: None }).await;
+    let mut application = Application::connect(&url).await;
+    let admin = url.replace("mainspring:mainspring@", "admin:mainspring@");
+    Application::connect(&admin).await.run(ZONE).await;
+    application.run("SET time_zone = 'Mainspring/Twice'").await;
+    for second in [999_998_000, 1_000_001_600] {
+        application.run(&format!("SET timestamp = {second}")).await;
+        let submitted = application.submit_now(&wanted(TASK)).await;
+        assert_eq!(job(&world, submitted.id).await.create_time.as_ms(), second * 1_000);
+    }
 }
 
 /// For a lock; on MySQL by a statement that begins so.
