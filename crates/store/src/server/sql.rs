@@ -130,6 +130,10 @@ statements! {
     own OUTPUT_INSERT = "output_insert";
     common OUTPUT_READ = "output_read";
     common PARTS_STRANDED = "parts_stranded";
+    #[cfg(feature = "sqlite")]
+    mysql PINS_FILL = "pins_fill";
+    mysql PIN_DELETE = "pin_delete";
+    mysql PIN_PUT = "pin_put";
     common POOLS = "pools";
     common POOLS_LIMITED = "pools_limited";
     common POOL_LIMITS = "pool_limits";
