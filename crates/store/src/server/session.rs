@@ -9,7 +9,7 @@ use sqlx::Connection as _;
 
 use super::fault::{Fault, Outcome};
 use super::kind::BeginWords;
-use super::params::Param;
+use super::params::{Batch, Param};
 use super::row::Row;
 use super::statement::Statement;
 
@@ -121,6 +121,23 @@ impl Session {
     /// does so anyway. Never ask it of an insert that may find its row there: see `insert_unless_there`.
     pub(crate) async fn run(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<u64> {
         Ok(self.ask(statement, params).await?.affected)
+    }
+
+    /// As `run`, for a statement whose first value is a batch, and that does with each of its rows the same: a batch that is
+    /// too long for one statement is sent by several.
+    pub(crate) async fn run_batch(
+        &mut self,
+        statement: &'static Statement,
+        batch: Batch<'_>,
+        others: &[Param<'_>],
+    ) -> Outcome<u64> {
+        let mut affected = 0;
+        for part in batch.parts() {
+            let mut params = vec![Param::from(part)];
+            params.extend_from_slice(others);
+            affected += self.run(statement, &params).await?;
+        }
+        Ok(affected)
     }
 
     pub(crate) async fn rows(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Vec<Row>> {

@@ -3,6 +3,7 @@
 mod cold;
 mod crowds;
 mod faults;
+mod large;
 mod moving;
 mod opening;
 mod plans;
