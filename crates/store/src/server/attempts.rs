@@ -69,7 +69,7 @@ fn dead_job(row: &Row) -> Outcome<DeadJob> {
     })
 }
 
-/// All chunks by one statement, which is its own transaction.
+/// Each statement is its own transaction: a chunk is kept once, however often it is said.
 pub(super) async fn append_output(session: &mut Session, chunks: &[OutputChunk]) -> Outcome<()> {
     if chunks.is_empty() {
         return Ok(());
@@ -84,7 +84,7 @@ pub(super) async fn append_output(session: &mut Session, chunks: &[OutputChunk])
         ints(|chunk| stream_code(chunk.stream)),
         Column::Texts(texts),
     ];
-    session.run(&sql::OUTPUT_INSERT, &params![Batch { columns }]).await.map(drop)
+    session.run_batch(&sql::OUTPUT_INSERT, Batch { columns }, &[]).await.map(drop)
 }
 
 pub(super) async fn output(

@@ -26,11 +26,14 @@ use super::{decode, sql};
 use crate::rules::{CLAIM_ROUNDS_MAX, PRIORITIES, Window, split};
 use crate::{Claim, ClaimRequest, Claimed, PoolRoom};
 
+/// Jobs that were left because somebody else held their task are looked at again so much later: a few transactions.
+const LOOK_AGAIN_MS: i64 = 5;
+
 /// `turn` counts the claims: see `rules::split`.
 pub(super) async fn claim(session: &mut Session, request: &ClaimRequest, peek: &Peek, turn: u64) -> Outcome<Claimed> {
     let window = Window::of(request);
-    let mut taker =
-        Taker { request, window, turn, gate: Gate::default(), busy: request.excluded.clone(), jobs: Vec::new() };
+    let busy = request.excluded.clone();
+    let mut taker = Taker { request, window, turn, gate: Gate::default(), busy, jobs: Vec::new() };
     let opened = match peek.opening {
         Some(opening) if opening <= window.until => taker.open_rates(session).await?,
         _ => None,
@@ -43,9 +46,8 @@ pub(super) async fn claim(session: &mut Session, request: &ClaimRequest, peek: &
             taker.fill(session, room, pool, left, limits.ring.as_ref()).await?;
         }
     }
-    let jobs = taker.jobs;
-    let next_due = next_due(session, request, &limits).await?;
-    Ok(Claimed { jobs, next_due })
+    let next_due = next_due(session, request, &taker.busy, &limits).await?;
+    Ok(Claimed { jobs: taker.jobs, next_due })
 }
 
 /// The limits that the look has seen, in the order of the pools' names.
@@ -62,9 +64,14 @@ async fn hold_pools(session: &mut Session, request: &ClaimRequest, peek: &Peek) 
 async fn next_due(
     session: &mut Session,
     request: &ClaimRequest,
+    busy: &[TaskCode],
     limits: &[PoolLimits],
 ) -> Outcome<Vec<(PoolName, Option<Timestamp>)>> {
-    let peek = Peek::of(session, request).await?;
+    let mut peek = Peek::without(session, request, busy).await?;
+    if busy.len() > request.excluded.len() {
+        // Past what this claim took: whoever is to come at once asks without a pause as long as somebody holds the task.
+        peek.opening = Some(request.due_until.plus_ms(LOOK_AGAIN_MS));
+    }
     let mut all = Vec::with_capacity(limits.len());
     for ((room, pool), limits) in request.rooms.iter().zip(&peek.pools).zip(limits) {
         let is_full = limits.room(session, &PoolRoom { jobs_max: 1, ..room.clone() }).await? == 0;
@@ -138,11 +145,12 @@ impl Taker<'_> {
         let codes: Vec<TaskCode> = waited.iter().map(|ring| ring.task.clone()).collect();
         hold_free(session, &mut self.gate.tasks, &codes).await?;
         for ring in &waited {
-            if self.gate.tasks.knows(&ring.task) {
-                rates::open(session, &mut self.gate.tasks, ring, self.window.until).await?;
+            match self.gate.tasks.knows(&ring.task) {
+                true => rates::open(session, &mut self.gate.tasks, ring, self.window.until).await?,
+                false => self.busy.push(ring.task.clone()),
             }
         }
-        Peek::of(session, self.request).await.map(Some)
+        Peek::without(session, self.request, &self.busy).await.map(Some)
     }
 
     /// Chooses again as long as jobs had to be set aside: they must not hide those behind them.

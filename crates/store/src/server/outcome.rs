@@ -238,7 +238,7 @@ async fn write_in_steps(
         session.run(&sql::QUEUE_AGAIN_ALL, &params![batch]).await?;
     }
     let batch = Rows::new(held.clone()).id().fence().record().words().batch();
-    session.run(&sql::JOB_SETTLE_ALL, &params![batch, now]).await?;
+    session.run_batch(&sql::JOB_SETTLE_ALL, batch, &params![now]).await?;
     write_attempts(session, &held, now).await?;
     let keyed: Vec<_> = ended.into_iter().filter(|ending| ending.settlement.live_key.is_some()).collect();
     if !keyed.is_empty() {
@@ -257,7 +257,7 @@ pub(super) async fn write_attempts(session: &mut Session, endings: &[&Ending<'_>
         .task()
         .words()
         .batch();
-    session.run(&sql::ATTEMPT_END_ALL, &params![batch, now]).await.map(drop)
+    session.run_batch(&sql::ATTEMPT_END_ALL, batch, &params![now]).await.map(drop)
 }
 
 /// The jobs wait for a person, and people are told: with the outcomes or not at all.
@@ -277,7 +277,7 @@ pub(super) async fn write_deaths(
     };
     let texts = Column::Texts(deaths.iter().map(words).collect());
     let batch = Batch { columns: vec![ids.clone(), causes, tasks.clone()] };
-    session.run(&sql::DEAD_INSERT_ALL, &params![batch, now]).await?;
+    session.run_batch(&sql::DEAD_INSERT_ALL, batch, &params![now]).await?;
     let batch = Batch { columns: vec![ids, tasks, texts] };
-    session.run(&sql::ALERT_INSERT_ALL, &params![batch, "JOB_FAILED", now]).await.map(drop)
+    session.run_batch(&sql::ALERT_INSERT_ALL, batch, &params!["JOB_FAILED", now]).await.map(drop)
 }

@@ -47,10 +47,15 @@ pub(super) fn excluded(tasks: &[TaskCode]) -> Batch<'_> {
 
 impl Peek {
     pub(super) async fn of(session: &mut Session, request: &ClaimRequest) -> Outcome<Peek> {
+        Peek::without(session, request, &request.excluded).await
+    }
+
+    /// Jobs of these tasks are not looked at, instead of those that the request leaves out.
+    pub(super) async fn without(session: &mut Session, request: &ClaimRequest, tasks: &[TaskCode]) -> Outcome<Peek> {
         let rooms = &request.rooms;
         let places = Column::Ints((0..rooms.len()).map(|at| i64::try_from(at).ok()).collect());
         let pools = Column::Texts(rooms.iter().map(|room| Some(room.pool.as_str().into())).collect());
-        let asked = params![Batch { columns: vec![places, pools] }, excluded(&request.excluded)];
+        let asked = params![Batch { columns: vec![places, pools] }, excluded(tasks)];
         let mut peek = Peek { pools: vec![PoolPeek::default(); rooms.len()], opening: None };
         for row in session.rows(&sql::CLAIM_PEEK, &asked).await? {
             let mut c = Columns::of(&row);

@@ -12,7 +12,7 @@ use sqlx::Connection as _;
 use super::days::{Days, Part};
 use super::fault::{Class, Fault, Outcome};
 use super::kind::BeginWords;
-use super::params::Param;
+use super::params::{Batch, Param};
 use super::row::Row;
 use super::statement::Statement;
 
@@ -160,6 +160,34 @@ impl Session {
         params: &[Param<'_>],
     ) -> Outcome<u64> {
         Ok(self.ask(statement, part, params).await?.affected)
+    }
+
+    /// As `run`, for a statement whose first value is a batch, and that does with each of its rows the same: a batch that is
+    /// too long for one statement is sent by several.
+    pub(crate) async fn run_batch(
+        &mut self,
+        statement: &'static Statement,
+        batch: Batch<'_>,
+        others: &[Param<'_>],
+    ) -> Outcome<u64> {
+        self.run_batch_in(None, statement, batch, others).await
+    }
+
+    /// `run_batch` for jobs that are in this part of the tables, or anywhere.
+    pub(crate) async fn run_batch_in(
+        &mut self,
+        part: Option<Part>,
+        statement: &'static Statement,
+        batch: Batch<'_>,
+        others: &[Param<'_>],
+    ) -> Outcome<u64> {
+        let mut affected = 0;
+        for piece in batch.parts() {
+            let mut params = vec![Param::from(piece)];
+            params.extend_from_slice(others);
+            affected += self.run_in(part, statement, &params).await?;
+        }
+        Ok(affected)
     }
 
     pub(crate) async fn rows(&mut self, statement: &'static Statement, params: &[Param<'_>]) -> Outcome<Vec<Row>> {

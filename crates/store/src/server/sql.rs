@@ -163,6 +163,10 @@ statements! {
     postgres PARTITION_OPTIONS = "partition_options";
     #[cfg(feature = "postgres")]
     postgres PARTITION_TRY_LOCK = "partition_try_lock";
+    #[cfg(feature = "sqlite")]
+    mysql PINS_FILL = "pins_fill";
+    mysql PIN_DELETE = "pin_delete";
+    mysql PIN_PUT = "pin_put";
     common POOLS = "pools";
     common POOLS_LIMITED = "pools_limited";
     common POOL_LIMITS = "pool_limits";

@@ -27,7 +27,6 @@ impl Statement {
     }
 
     /// A text that only one server has is empty for the other.
-    #[cfg(test)]
     pub(crate) fn is_for(&self, dialect: super::session::Dialect) -> bool {
         match dialect {
             #[cfg(feature = "postgres")]

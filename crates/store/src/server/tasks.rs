@@ -2,6 +2,8 @@
 //!
 //! A change locks the task's row before it looks at anything, so that what it decides is still so when it writes.
 
+pub(super) mod pins;
+
 use mainspring_model::task::{Task, TaskDefinition, TaskSwitch};
 use mainspring_model::{CalendarName, TaskCode, Timestamp};
 
@@ -64,6 +66,7 @@ pub(super) async fn create(
         // It was in the way, and is deleted by now.
         None => return Err(Fault::again(format!("task `{code}` was deleted just now"))),
     }
+    pins::put(session, code, definition).await?;
     limits::enter_again(session, code, definition).await?;
     write_audit(session, by, "create", &format!("task:{code}"), "").await?;
     definition_changed(session).await?;
@@ -117,6 +120,7 @@ async fn write_over(
     if stored.definition.is_guarded() != definition.is_guarded() {
         // Whoever adds a job to it at this moment does not know yet whether that is in a lane.
         task(session, code, Lock::Remove).await?;
+        pins::put(session, code, definition).await?;
     }
     let (keep, next_fire) = match next_fire {
         NextFireChange::Keep => (true, None),
@@ -166,6 +170,7 @@ pub(super) async fn delete(
         return Ok(TaskChange::InTheWay(stored));
     }
     session.run(&sql::TASK_DELETE, &params![code.as_str()]).await?;
+    pins::remove(session, code).await?;
     limits::forget_rates(session, code).await?;
     write_audit(session, by, "delete", &format!("task:{code}"), &format!("version {}", stored.version)).await?;
     definition_changed(session).await?;

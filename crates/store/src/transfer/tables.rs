@@ -1,7 +1,7 @@
 //! What is moved: every table that holds state, and its columns. A test compares it with the schemas of all three databases.
 //!
-//! Not in it: what a database says of itself (`store_meta`, `schema_migration`, `cluster`), and columns that a server works
-//! out from others.
+//! Not in it: what a database says of itself (`store_meta`, `schema_migration`, `cluster`), and what a server works out from
+//! others: columns, and `task_pin`.
 
 #[derive(Debug)]
 pub(crate) struct Table {

@@ -2,6 +2,17 @@
 -- REST interface; a refusal is an error whose SQLSTATE says which (MS404 no such task, MS409 disabled, MS422 bad input).
 -- A procedure, as functions need more rights where the binary log is on. Options come as JSON with the names of REST.
 
+-- What the procedure holds of a task until its caller commits. The row of the task itself would be locked for everybody: fires
+-- and results of the task would wait for the caller. `guarded` is 1 when jobs of the task are in lanes.
+CREATE TABLE IF NOT EXISTS task_pin (
+    task_code VARCHAR(100) PRIMARY KEY,
+    guarded   BIGINT NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE $collation;
+INSERT IGNORE INTO task_pin (task_code, guarded)
+SELECT task_code, overlap <> 'ALLOW' OR max_running IS NOT NULL OR rate_limit IS NOT NULL OR start_deadline_seconds IS NOT NULL
+       OR COALESCE(every_rhythm = 'FIXED_DELAY', FALSE)
+FROM task_info;
+
 DROP PROCEDURE IF EXISTS mainspring_refuse;
 CREATE PROCEDURE mainspring_refuse(IN code CHAR(3), IN words TEXT)
 SQL SECURITY INVOKER NO SQL
@@ -87,7 +98,8 @@ CREATE PROCEDURE mainspring_submit(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE now_ms BIGINT DEFAULT FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000);
+    -- Not by way of local time: the session may be in a zone that has some hours twice.
+    DECLARE now_ms BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000;
     DECLARE due_ms, urgency, first_job, body_ref, guarded BIGINT;
     DECLARE said_retry, said_timeout, said_at, said_delay DECIMAL(65, 0);
     DECLARE said_key TEXT CHARACTER SET utf8mb4 COLLATE $collation;
@@ -100,13 +112,15 @@ BEGIN
     DECLARE is_missing BOOLEAN DEFAULT FALSE;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET is_missing = TRUE;
 
-    -- Until the end of the caller's transaction the task is not deleted.
-    -- The parent of a broadcast waits for a coordinator, not for a slot of its task's pool.
-    SELECT task_status, IF(broadcast <> 0, '@broadcast', pool), fail_strategy, execute_param, priority, retry_count, concurrency_key,
-           overlap <> 'ALLOW' OR max_running IS NOT NULL OR rate_limit IS NOT NULL OR start_deadline_seconds IS NOT NULL
-               OR COALESCE(every_rhythm = 'FIXED_DELAY', FALSE)
-    INTO t_status, t_pool, t_strategy, t_param, t_priority, t_retry, key_pointer, guarded
-    FROM task_info WHERE task_code = of_task LOCK IN SHARE MODE;
+    -- The task as the caller's transaction sees it. The parent of a broadcast waits for a coordinator, not for a slot of its
+    -- task's pool.
+    SELECT task_status, IF(broadcast <> 0, '@broadcast', pool), fail_strategy, execute_param, priority, retry_count, concurrency_key
+    INTO t_status, t_pool, t_strategy, t_param, t_priority, t_retry, key_pointer
+    FROM task_info WHERE task_code = of_task;
+    IF NOT is_missing THEN
+        -- Until the end of the caller's transaction the task is not deleted, and its jobs enter or leave no lanes.
+        SELECT p.guarded INTO guarded FROM task_pin p WHERE p.task_code = of_task LOCK IN SHARE MODE;
+    END IF;
     IF is_missing THEN
         CALL mainspring_refuse('404', CONCAT('there is no task `', COALESCE(LEFT(of_task, 90), ''), '`'));
     END IF;

@@ -7,5 +7,5 @@ SELECT t.task_code, t.task_name, t.task_type, t.task_handler, t.cron_expression,
        t.broadcast, t.id,
        t.next_fire_time, t.prev_fire_time, t.disabled_reason, t.version, t.create_time, t.update_time
 FROM JSON_TABLE($1, '$[*]' COLUMNS (code VARCHAR(100) PATH '$[0]')) b
-STRAIGHT_JOIN task_info t ON t.task_code = b.code
+STRAIGHT_JOIN task_info t FORCE INDEX (task_code) ON t.task_code = b.code
 LOCK IN SHARE MODE

@@ -108,12 +108,15 @@ BEGIN
     id := (greatest(now_ms - 1704067200000, 0) << 22) | (1023 << 12) | nextval('mainspring_submit_sequence');
     duplicate := false;
     IF biz_id IS NOT NULL THEN
-        INSERT INTO job_key (biz_id, task_code, job_id, while_live)
-        VALUES (mainspring_submit.biz_id, task, id, (unique_mode = 'LIVE')::int)
-        ON CONFLICT DO NOTHING;
-        IF NOT FOUND THEN
+        LOOP
+            INSERT INTO job_key (biz_id, task_code, job_id, while_live)
+            VALUES (mainspring_submit.biz_id, task, id, (unique_mode = 'LIVE')::int)
+            ON CONFLICT DO NOTHING;
+            EXIT WHEN FOUND;
             SELECT k.job_id INTO first_job FROM job_key k
             WHERE k.biz_id = mainspring_submit.biz_id AND k.task_code = task FOR UPDATE;
+            -- A key that its job gave back in between is free: again.
+            CONTINUE WHEN NOT FOUND;
             UPDATE async_task a SET duplicates = a.duplicates + 1, last_duplicate = now_ms WHERE a.id = first_job;
             IF FOUND THEN
                 id := first_job;
@@ -123,7 +126,8 @@ BEGIN
             -- The record of the first job is gone, and its key was left: it is this one's now.
             UPDATE job_key k SET job_id = mainspring_submit.id, while_live = (unique_mode = 'LIVE')::int
             WHERE k.biz_id = mainspring_submit.biz_id AND k.task_code = task;
-        END IF;
+            EXIT;
+        END LOOP;
     END IF;
     -- The parent of a broadcast waits for a coordinator, not for a slot of its task's pool.
     waits_in := CASE WHEN of_task.broadcast <> 0 THEN '@broadcast' ELSE of_task.pool END;

@@ -23,6 +23,7 @@ use super::open::{MIGRATION_MAX, unfinished};
 use super::params::{Param, params};
 use super::row::{Columns, Row as ServerRow};
 use super::session::{Begin, Dialect, Session};
+use super::tasks::pins;
 use super::{migrate, numbers, sql};
 use crate::transfer::tables::{Column, Holds, TABLES, Table};
 use crate::transfer::value::{Nul, Row, Value};
@@ -214,6 +215,7 @@ impl Import {
     /// It opens for nodes now.
     pub(crate) async fn finish(&mut self) -> Result<()> {
         self.hold().await?;
+        pins::fill(&mut self.session).await.map_err(failed)?;
         self.session.run(&sql::IMPORT_END, &params![self.mark.as_str()]).await.map_err(failed)?;
         let committed = self.session.command("COMMIT").await;
         committed.map_err(|fault| TransferError::Store(fault.unknown(VERB)))

@@ -116,7 +116,7 @@ async fn insert_records(session: &mut Session, rows: &[NewRow<'_>]) -> Outcome<u
     ];
     let part = session.part_of(rows.iter().map(|row| row.job.id));
     if rows.iter().all(NewRow::is_plain) {
-        return session.run_in(part, &sql::JOBS_INSERT, &params![Batch { columns }]).await;
+        return session.run_batch_in(part, &sql::JOBS_INSERT, Batch { columns }, &[]).await;
     }
     let made = |row: &NewRow<'_>| row.job.create_time.as_ms();
     let status = |row: &NewRow<'_>| row.skip().map_or(JobStatus::Pending, |_| JobStatus::Skipped).code();
@@ -132,7 +132,7 @@ async fn insert_records(session: &mut Session, rows: &[NewRow<'_>]) -> Outcome<u
         ints(rows, |row| row.job.shard.map(|shard| shard.index.into())),
         ints(rows, |row| row.job.shard.map(|shard| shard.total.into())),
     ]);
-    session.run_in(part, &sql::JOBS_INSERT_FIRED, &params![Batch { columns }]).await
+    session.run_batch_in(part, &sql::JOBS_INSERT_FIRED, Batch { columns }, &[]).await
 }
 
 async fn insert_queue_rows(session: &mut Session, owner: Incarnation, rows: &[&NewRow<'_>]) -> Outcome<()> {
@@ -156,7 +156,7 @@ async fn insert_queue_rows(session: &mut Session, owner: Incarnation, rows: &[&N
         columns.push(texts(rows, |row| row.lane().map(key_of)));
         statement = &sql::QUEUE_INSERT_LANE;
     }
-    session.run(statement, &params![Batch { columns }]).await.map(drop)
+    session.run_batch(statement, Batch { columns }, &[]).await.map(drop)
 }
 
 /// A key, and the job that asks for it.
@@ -210,7 +210,10 @@ pub(in crate::server) async fn take_keys(
     if insert_keys(session, &wanted).await? == wanted.len() as u64 {
         return Ok(Some(Vec::new()));
     }
-    let rows = session.rows(&sql::KEYS_TAKEN, &params![Batch { columns: key_columns(&wanted).to_vec() }]).await?;
+    let mut rows = Vec::new();
+    for part in (Batch { columns: key_columns(&wanted).to_vec() }).parts() {
+        rows.extend(session.rows(&sql::KEYS_TAKEN, &params![part]).await?);
+    }
     rows.iter().map(taken).collect()
 }
 
@@ -218,7 +221,7 @@ pub(in crate::server) async fn take_keys(
 pub(in crate::server) async fn insert_keys(session: &mut Session, wanted: &[Wanted<'_>]) -> Outcome<u64> {
     let mut columns = key_columns(wanted).to_vec();
     columns.push(ints(wanted, |wanted| Some((wanted.unique == Unique::Live).into())));
-    session.run(&sql::KEYS_INSERT, &params![Batch { columns }]).await
+    session.run_batch(&sql::KEYS_INSERT, Batch { columns }, &[]).await
 }
 
 fn key_columns<'w>(wanted: &'w [Wanted<'_>]) -> [Column<'w>; 3] {

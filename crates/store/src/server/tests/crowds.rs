@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use mainspring_model::{Incarnation, JobId, NodeState, QueueState};
+use mainspring_model::{Incarnation, JobId, NodeState, QueueState, Timestamp};
 
 use super::{on_each, open, session};
+use crate::suite::scheduled::{at_most, at_rate, of_task};
 use crate::suite::world::{T0, at, claim_request, definition, done, new_node, settlement, started};
 use crate::suite::{Subject, World};
 use crate::{Claim, GiveBack, Joined, NewNode, Replaces, ServerStore, Settled, Store as _, TakenOver, Wake};
@@ -54,6 +55,38 @@ async fn four_nodes_share_a_queue_without_sharing_a_job() {
         assert_eq!((ids.len(), all.iter().map(Vec::len).sum::<usize>()), (2_000, 2_000));
         assert!(all.iter().all(|own| !own.is_empty()), "each has its part");
         assert_eq!(world.store().verify().await.expect("verify answers"), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn jobs_of_a_task_that_somebody_holds_are_asked_for_again_after_a_pause() {
+    on_each(async |url| {
+        let (world, stores) = nodes(url).await;
+        join(&stores[0], NODES[0], 60_000).await;
+        world.create("narrow", at_most(1)).await;
+        world.create("rated", at_rate("1/10s")).await;
+        world.stored(vec![of_task(1, "narrow"), of_task(2, "rated"), of_task(3, "rated")]).await;
+        world.submit_plain(4..=4).await;
+        let look = async |ms: i64| {
+            let claimed = stores[0].claim(claim_request(NODES[0], 10, at(ms), at(ms))).await.expect("claims");
+            (claimed.jobs.iter().map(|claim| claim.id.0).collect::<BTreeSet<_>>(), claimed.next_due[0].1)
+        };
+        let hold = |task: &str| format!("BEGIN; SELECT id FROM task_info WHERE task_code = '{task}' FOR UPDATE");
+        let mut beside = session(url).await;
+        beside.command(&hold("narrow")).await.expect("locks");
+        let (first, next) = look(0).await;
+        assert!(first.is_superset(&BTreeSet::from([2, 4])) && !first.contains(&1), "{first:?}");
+        let soon = |next: Option<Timestamp>, ms: i64| next.is_some_and(|next| next > at(ms) && next <= at(ms + 50));
+        assert!(soon(next, 0), "{next:?}");
+        beside.command("ROLLBACK").await.expect("lets go");
+        assert_eq!(look(0).await.0, BTreeSet::from([1]));
+        // The rate of a task opens while somebody holds it.
+        beside.command(&hold("rated")).await.expect("locks");
+        let (none, next) = look(20_000).await;
+        assert!(none.is_empty() && soon(next, 20_000), "{none:?} {next:?}");
+        beside.command("ROLLBACK").await.expect("lets go");
+        assert_eq!(look(20_000).await.0, BTreeSet::from([3]));
     })
     .await;
 }

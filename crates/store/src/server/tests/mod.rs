@@ -4,6 +4,7 @@ mod cold;
 mod crowds;
 mod dropping;
 mod faults;
+mod large;
 mod moving;
 mod opening;
 mod partitions;

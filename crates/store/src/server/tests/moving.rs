@@ -301,9 +301,9 @@ fn is_day(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Tables and columns of a schema, but for those that say something of the database itself.
+/// Tables and columns of a schema, but for those that are not moved: see `tables`.
 fn columns(lines: &str) -> BTreeSet<String> {
-    let own = ["store_meta", "schema_migration", "cluster"];
+    let own = ["store_meta", "schema_migration", "cluster", "task_pin"];
     let is_part = |table: &str| table.ends_with("_default") || table.rsplit('_').next().is_some_and(is_day);
     let moves = |line: &&str| {
         let table = line.split('.').next().unwrap_or_default();

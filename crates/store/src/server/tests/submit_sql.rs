@@ -2,16 +2,24 @@
 //! those that come through the library.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use mainspring_model::job::OnLive;
 use mainspring_model::rate::RateLimit;
-use mainspring_model::task::{TaskDefinition, TaskSwitch};
+use mainspring_model::schedule::NextFire;
+use mainspring_model::task::{Overlap, TaskDefinition, TaskSwitch};
 use mainspring_model::{Code, Job, JobId, Priority, Span, Timestamp, Unique};
+use mainspring_test_servers::{Kind, shared};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use super::{on_each, open};
-use crate::suite::world::{TASK, at, definition, done, settlement, task};
+use super::{on_each, open, session};
+use crate::server::statement::Statement;
+use crate::suite::scheduled::{at_most, cron, entry, of_task, stored_end};
+use crate::suite::world::{T0, TASK, at, definition, done, settlement, task};
 use crate::suite::{Subject, World};
-use crate::{ServerStore, Store as _, SubmitIn, SubmitInError, SubmittedIn, submit_in};
+use crate::{
+    Fire, Fired, ServerStore, Settled, Store as _, SubmitIn, SubmitInError, SubmittedIn, TaskChange, submit_in,
+};
 
 /// All that is submitted without a time is due.
 const LATER: Timestamp = Timestamp::from_ms(4_000_000_000_000);
@@ -168,6 +176,122 @@ async fn a_key_is_one_jobs_and_a_live_one_is_free_after_the_end() {
         assert!(!application.submit_now(&live).await.duplicate, "its job has ended");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_given_back_during_the_call_is_its_jobs() {
+    on_each(async |url| {
+        let store = open(url).await;
+        let world = World::new(&Subject { store: Arc::clone(&store) as _, keep: None }).await;
+        let (mut application, mut beside) = (Application::connect(url).await, session(url).await);
+        let live = SubmitIn { biz_id: Some("l".to_owned()), unique: Unique::Live, ..wanted(TASK) };
+        let first = application.submit_now(&live).await.id;
+        // As a settlement: it ends the job, and gives its key back.
+        beside.command("BEGIN; SELECT job_id FROM job_key WHERE biz_id = 'l' FOR UPDATE").await.expect("locks");
+        let give_back = async {
+            until_somebody_waits(url, "INSERT IGNORE INTO job_key").await;
+            let end = format!("DELETE FROM job_queue WHERE job_id = {first}; DELETE FROM job_key WHERE biz_id = 'l'");
+            let end = format!("{end}; UPDATE async_task SET task_status = 2 WHERE id = {first}; COMMIT");
+            beside.command(&end).await.expect("gives it back");
+        };
+        let (second, ()) = tokio::join!(application.submit_now(&live), give_back);
+        assert!(!second.duplicate && second.id != first);
+        let third = application.submit_now(&live).await;
+        assert_eq!(third, SubmittedIn { id: second.id, duplicate: true });
+        assert!(job(&world, second.id).await.queue.is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn fires_and_results_of_its_task_wait_for_no_application() {
+    with_application(async |world, store, application| {
+        let at_most_9 = TaskDefinition { max_running: Some(9), ..cron(Overlap::Allow) };
+        world.create_firing("report", at_most_9, Some(T0)).await;
+        world.stored(vec![of_task(1, "report")]).await;
+        let claim = world.claim(1, T0).await.jobs.remove(0);
+        application.run("BEGIN").await;
+        let submitted = application.submit(&wanted("report")).await.expect("is stored").id;
+        let entries = vec![entry(2, "report", 0, OnLive::Join)];
+        let fire = Fire { task: task("report"), version: 1, due: T0, next: NextFire::At(at(1_000)), entries };
+        assert_eq!(world.fire_all(vec![fire], T0).await, [Fired::Done(vec![stored_end()])]);
+        assert_eq!(world.settle(settlement(&claim, done(None))).await, Settled::Applied);
+        assert_eq!(store.repeated.load(Ordering::Relaxed), 0, "nobody has waited");
+        application.run("COMMIT").await;
+        assert!(job(world, submitted).await.queue.is_some());
+    })
+    .await;
+}
+
+/// A zone whose hour from 1,000,000,000 on is there twice. For that it is written into the server's own tables.
+const ZONE: &str = "
+    INSERT IGNORE INTO mysql.time_zone (Time_zone_id, Use_leap_seconds) VALUES (77777, 'N');
+    INSERT IGNORE INTO mysql.time_zone_name VALUES ('Mainspring/Twice', 77777);
+    INSERT IGNORE INTO mysql.time_zone_transition_type VALUES (77777, 0, 7200, 1, 'A'), (77777, 1, 3600, 0, 'B');
+    INSERT IGNORE INTO mysql.time_zone_transition VALUES (77777, 1, 0), (77777, 1000000000, 1)";
+
+#[tokio::test]
+async fn the_hour_that_a_time_zone_has_twice_is_two_hours() {
+    let url = shared(Kind::MariaDb).expect("a database");
+    let world = World::new(&Subject { store: open(&url).await, keep: None }).await;
+    let mut application = Application::connect(&url).await;
+    let admin = url.replace("mainspring:mainspring@", "admin:mainspring@");
+    Application::connect(&admin).await.run(ZONE).await;
+    application.run("SET time_zone = 'Mainspring/Twice'").await;
+    for second in [999_998_000, 1_000_001_600] {
+        application.run(&format!("SET timestamp = {second}")).await;
+        let submitted = application.submit_now(&wanted(TASK)).await;
+        assert_eq!(job(&world, submitted.id).await.create_time.as_ms(), second * 1_000);
+    }
+}
+
+#[tokio::test]
+async fn its_task_stays_and_gets_no_first_limit_before_the_commit() {
+    on_each(async |url| {
+        let (store, mut application) = (open(url).await, Application::connect(url).await);
+        let world = World::new(&Subject { store: Arc::clone(&store) as _, keep: None }).await;
+        world.create("first", definition()).await;
+        application.run("BEGIN").await;
+        application.submit(&wanted(TASK)).await.expect("is stored");
+        application.submit(&wanted("first")).await.expect("is stored");
+        let delete = || store.delete_task(task(TASK), None, "ann".to_owned(), at(1));
+        delete().await.expect_err("it is held");
+        // Its jobs are in lanes from now on, and so is the one that was on its way.
+        let commit = async {
+            until_somebody_waits(url, "SELECT t.task_code").await;
+            application.run("COMMIT").await;
+        };
+        tokio::join!(world.edit("first", at_most(1)), commit);
+        assert!(matches!(delete().await.expect("answers"), TaskChange::InTheWay(_)));
+        application.submit_now(&wanted("first")).await;
+        let claims = world.claim(10, LATER).await.jobs;
+        assert_eq!(claims.iter().filter(|claim| claim.task == task("first")).count(), 1);
+        for claim in claims.iter().filter(|claim| claim.task == task(TASK)) {
+            world.settle(settlement(claim, done(None))).await;
+        }
+        assert!(matches!(delete().await.expect("answers"), TaskChange::Written(_)));
+        assert_eq!(application.refusal(&wanted(TASK)).await.0, Code::TaskNotFound);
+        assert_eq!(world.store().verify().await.expect("verify answers"), []);
+    })
+    .await;
+}
+
+/// For a lock; on MySQL by a statement that begins so.
+async fn until_somebody_waits(url: &str, statement: &str) {
+    let waiting = match url.starts_with("postgres") {
+        true => {
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'".to_owned()
+        }
+        false => {
+            format!("SELECT 1 FROM information_schema.processlist WHERE db = database() AND info LIKE '{statement}%'")
+        }
+    };
+    let waiting: &'static str = waiting.leak();
+    let statement: &'static _ = Box::leak(Box::new(Statement::new("trial", waiting, waiting)));
+    let mut beside = session(url).await;
+    while !beside.exists(statement, &[]).await.expect("reads") {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,3 @@
+-- Called by delete_task.
+-- Primary key of task_pin.
+DELETE FROM task_pin WHERE task_code = $1
