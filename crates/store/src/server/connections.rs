@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::driver::Driver;
 use super::fault::{Class, Fault, Outcome};
-use super::history::History;
+use super::history::{History, PATIENCE};
 use super::kind::Server;
 use super::session::Session;
 use crate::Trouble;
@@ -114,7 +114,7 @@ impl Connections {
         let late = |_| Err(Fault::broken(format!("no connection within {CONNECT:?}")));
         let connected = tokio::time::timeout(CONNECT, connecting).await;
         let mut session = connected.map_or_else(late, |connected| connected.unwrap_or_else(ended))?;
-        self.history.check(&mut session).await?;
+        self.history.check(&mut session, PATIENCE).await?;
         Ok(session)
     }
 

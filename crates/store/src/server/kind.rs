@@ -29,6 +29,8 @@ pub(crate) struct BeginWords {
     pub(crate) write: &'static str,
     /// Reads one state of the database, and nothing else.
     pub(crate) snapshot: &'static str,
+    /// A setting: one who says nothing within a transaction is taken for gone, so that others get what it holds.
+    pub(crate) not_quiet_for_long: &'static str,
 }
 
 impl Server {

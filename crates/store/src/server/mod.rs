@@ -36,6 +36,7 @@ mod peek;
 mod pools;
 mod rates;
 mod release;
+mod renewal;
 mod requests;
 pub(crate) mod row;
 mod schedule;

@@ -50,7 +50,7 @@ impl ServerStore {
         for setting in &weak {
             tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
         }
-        let history = Arc::new(History::open(&mut session, &place, address.cluster.as_deref()).await?);
+        let history = History::open(&mut session, &server, address.cluster.as_deref()).await?;
         let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
         let connections =
             |purpose: Purpose| Connections::new(Arc::clone(&server), purpose, Arc::clone(&clock), Arc::clone(&history));

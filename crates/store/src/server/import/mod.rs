@@ -36,6 +36,7 @@ type Result<T> = std::result::Result<T, TransferError>;
 #[derive(Debug)]
 pub(crate) struct Import {
     session: Session,
+    server: Arc<Server>,
     pub(crate) place: String,
     cluster: Option<String>,
     /// The mark of this import and of no other one.
@@ -71,7 +72,7 @@ impl Import {
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, now.as_ms()).await?;
         let mark = format!("{source}, begun {now} as {:08x}", fastrand::Rng::new().u32(..));
-        let mut import = Import { session, place, cluster: address.cluster, mark };
+        let mut import = Import { session, server, place, cluster: address.cluster, mark };
         import.check_free(start).await?;
         Ok(import)
     }
@@ -115,7 +116,7 @@ impl Import {
 
     /// From here on it opens for nobody else. What an import before has left is removed.
     pub(crate) async fn begin(&mut self, start: Start) -> Result<()> {
-        History::open(&mut self.session, &self.place, self.cluster.as_deref()).await?;
+        History::open(&mut self.session, &self.server, self.cluster.as_deref()).await?;
         self.session.begin(Begin::Write).await.map_err(failed)?;
         // No node joins meanwhile.
         self.session.rows(&sql::CLUSTER_LOCK, &[]).await.map_err(failed)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use mainspring_model::{Incarnation, JobId, NodeState, QueueState};
 
-use super::{on_each, open, session};
+use super::{number, on_each, open, session};
 use crate::suite::world::{T0, at, claim_request, definition, done, new_node, settlement, started};
 use crate::suite::{Subject, World};
 use crate::{Claim, GiveBack, Joined, NewNode, Replaces, ServerStore, Settled, Store as _, TakenOver, Wake};
@@ -206,11 +206,6 @@ async fn a_heartbeat_waits_for_nobody() {
 
 async fn beats(url: &str) -> i64 {
     number(url, "SELECT beats FROM cluster").await
-}
-
-async fn number(url: &str, text: &'static str) -> i64 {
-    let statement: &'static _ = Box::leak(Box::new(crate::server::statement::Statement::new("trial", text, text)));
-    session(url).await.number(statement, &[]).await.expect("reads").expect("a number")
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod faults;
 mod moving;
 mod opening;
 mod plans;
+mod renewal;
 mod sessions;
 mod submit_sql;
 mod suites;
@@ -37,4 +38,10 @@ async fn session(url: &str) -> Session {
 
 async fn open(url: &str) -> Arc<ServerStore> {
     Arc::new(ServerStore::open(url, SystemClock::new()).await.expect("opens"))
+}
+
+/// What is written, past the store.
+async fn number(url: &str, text: &'static str) -> i64 {
+    let statement: &'static _ = Box::leak(Box::new(super::statement::Statement::new("trial", text, text)));
+    session(url).await.number(statement, &[]).await.expect("reads").expect("a number")
 }
