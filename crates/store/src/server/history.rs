@@ -186,12 +186,24 @@ impl Known {
     }
 }
 
-/// System identifier and timeline, or the server's id.
+/// System identifier and timeline, MySQL's UUID, or MariaDB's id with its number.
 async fn server_of(session: &mut Session) -> Outcome<Option<String>> {
     let rows = session.rows(&sql::SERVER_READ, &[]).await?;
-    let ids = rows.iter().map(|row| row.text(1)).collect::<Outcome<Vec<_>>>()?;
-    // The longest says most: MySQL has a UUID beside the number.
-    Ok(ids.into_iter().flatten().max_by_key(|id| id.len()).map(str::to_owned))
+    let mut ids = Vec::with_capacity(rows.len());
+    for row in &rows {
+        ids.push((row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default()));
+    }
+    Ok(name_of(&ids))
+}
+
+fn name_of(ids: &[(&str, &str)]) -> Option<String> {
+    let id = |name: &str| ids.iter().find(|(of, id)| *of == name && !id.is_empty()).map(|(_, id)| *id);
+    let name = id("server").or(id("server_uuid")).map(str::to_owned);
+    // Before there was a UID: the number alone.
+    name.or_else(|| {
+        id("server_id")
+            .map(|number| [id("server_uid"), Some(number)].into_iter().flatten().collect::<Vec<_>>().join("/"))
+    })
 }
 
 async fn check_name(session: &mut Session, place: &str, name: &str) -> Result<(), OpenError> {
@@ -238,6 +250,16 @@ mod tests {
         check(&[seen(5, 7)], seen(3, 2), Some("b"), Some("b"), false);
         // That was lost as well.
         check(&[seen(5, 7), seen(3, 2)], seen(5, 9), Some("b"), Some("b"), true);
+    }
+
+    #[test]
+    fn a_server_is_named_by_all_that_tells_it_from_others() {
+        let check = |ids: &[(&str, &str)], expect: Option<&str>| assert_eq!(name_of(ids).as_deref(), expect, "{ids:?}");
+        check(&[("server", "71/00000001")], Some("71/00000001"));
+        check(&[("server", "")], None);
+        check(&[("server_id", "1"), ("server_uuid", "ab-cd")], Some("ab-cd"));
+        check(&[("server_id", "1"), ("server_uid", "fXdY=")], Some("fXdY=/1"));
+        check(&[("server_id", "1")], Some("1"));
     }
 
     #[test]

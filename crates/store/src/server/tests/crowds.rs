@@ -255,6 +255,8 @@ async fn a_server_that_took_the_place_of_another_one_makes_claims_void() {
         world.submit_plain(1..=1).await;
         let held = claim(&stores[0], NODES[0], 1).await;
         let mut beside = session(url).await;
+        let both = "SELECT count(*) FROM store_meta WHERE name = 'server' AND length(value) > 20 AND value LIKE '%/%'";
+        assert_eq!(number(url, both).await, 1, "a number alone is easily another server's as well");
         beside.command("UPDATE store_meta SET value = 'another' WHERE name = 'server'").await.expect("changes");
         let newcomer = open(url).await;
         let history = newcomer.news().await.expect("reads").history;
