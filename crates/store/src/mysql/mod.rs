@@ -22,6 +22,7 @@ pub(crate) const BEGIN: BeginWords = BeginWords {
     write: "START TRANSACTION",
     // Of the next transaction only.
     snapshot: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    not_quiet_for_long: "SET SESSION wait_timeout = 60",
 };
 
 pub(crate) const MIGRATIONS: &[Migration] = &[

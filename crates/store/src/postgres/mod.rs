@@ -32,6 +32,8 @@ pub(crate) const BEGIN: BeginWords = BeginWords {
     // a common one. A check of the whole history joins it as a whole.
     snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan;
                SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on",
+    // Each connection has that limit, with that of its statements.
+    not_quiet_for_long: "",
 };
 
 pub(crate) const MIGRATIONS: &[Migration] = &[

@@ -12,8 +12,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::days::Days;
 use super::driver::Driver;
+use super::durable::Durable;
 use super::fault::{Class, Fault, Outcome};
-use super::history::History;
+use super::history::{History, PATIENCE};
 use super::kind::Server;
 use super::session::Session;
 use crate::Trouble;
@@ -24,6 +25,8 @@ const WAIT: Duration = Duration::from_secs(2);
 const CONNECT: Duration = Duration::from_secs(3);
 /// One that rested longer is asked first whether it still lives: firewalls forget quiet connections without a word.
 const TRUSTED_IDLE: Duration = Duration::from_secs(20);
+/// A server that is there answers at once.
+const PING: Duration = Duration::from_secs(1);
 /// An old one is replaced: servers keep memory per connection, and after a change of the server behind a name the nodes
 /// should follow.
 const LIFE_MAX: Duration = Duration::from_secs(30 * 60);
@@ -48,13 +51,20 @@ pub(super) const BEAT: Purpose = Purpose { connections_max: 1, statement_max: Du
 #[cfg(feature = "postgres")]
 pub(super) const HINTS: Purpose = Purpose { connections_max: 1, statement_max: Duration::from_secs(3) };
 
+/// What a new connection is asked before its first use, and what all of them know.
+#[derive(Debug, Clone)]
+pub(crate) struct Checks {
+    pub(super) history: Arc<History>,
+    pub(super) durable: Arc<Durable>,
+    pub(super) days: Arc<Days>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Connections {
     server: Arc<Server>,
     purpose: Purpose,
     clock: Arc<dyn Clock>,
-    history: Arc<History>,
-    days: Arc<Days>,
+    checks: Checks,
     /// Whose sockets they are.
     runtime: Handle,
     permits: Semaphore,
@@ -80,24 +90,9 @@ pub(crate) struct Lent<'c> {
 }
 
 impl Connections {
-    pub(super) fn new(
-        server: Arc<Server>,
-        purpose: Purpose,
-        clock: Arc<dyn Clock>,
-        history: Arc<History>,
-        days: Arc<Days>,
-    ) -> Connections {
+    pub(super) fn new(server: Arc<Server>, purpose: Purpose, clock: Arc<dyn Clock>, checks: Checks) -> Connections {
         let permits = Semaphore::new(purpose.connections_max);
-        Connections {
-            server,
-            purpose,
-            clock,
-            history,
-            days,
-            runtime: Handle::current(),
-            permits,
-            idle: Mutex::default(),
-        }
+        Connections { server, purpose, clock, checks, runtime: Handle::current(), permits, idle: Mutex::default() }
     }
 
     pub(crate) async fn take(&self) -> Outcome<Lent<'_>> {
@@ -111,9 +106,11 @@ impl Connections {
         };
         while let Some(mut idle) = self.pop() {
             let rested = self.clock.monotonic().saturating_sub(idle.since);
-            if rested < TRUSTED_IDLE || idle.session.ping().await.is_ok() {
+            if rested < TRUSTED_IDLE || matches!(tokio::time::timeout(PING, idle.session.ping()).await, Ok(Ok(()))) {
                 return Ok(Lent { session: idle.session, fresh: false, born: idle.born, of: self, _permit: permit });
             }
+            // The others rested longer. To find each of them dead would take longer than the caller waits.
+            self.forget_idle();
         }
         let session = self.connect().await?;
         Ok(Lent { session, fresh: true, born: self.clock.monotonic(), of: self, _permit: permit })
@@ -126,8 +123,9 @@ impl Connections {
         let late = |_| Err(Fault::broken(format!("no connection within {CONNECT:?}")));
         let connected = tokio::time::timeout(CONNECT, connecting).await;
         let mut session = connected.map_or_else(late, |connected| connected.unwrap_or_else(ended))?;
-        self.history.check(&mut session).await?;
-        session.learn_days(Arc::clone(&self.days));
+        self.checks.history.check(&mut session, PATIENCE).await?;
+        self.checks.durable.look(&self.server, &mut session, self.clock.monotonic()).await?;
+        session.learn_days(Arc::clone(&self.checks.days));
         Ok(session)
     }
 

@@ -5,27 +5,38 @@
 //! is not as it was, one node makes all claims void: fences jump ahead, and what was held is released. Nothing is counted
 //! against the jobs: their bodies may still run.
 //!
-//! **Invariants:** one node does it, by comparing and setting under the lock of the cluster's row. A history is a number
-//! that is drawn, so that one which was lost never comes again; a process that was told another one knows that those it
-//! had before are over. Fences of a new history are past all of the ones before: the database's time in milliseconds is.
+//! **Invariants:** no connection is used before a new history is there: see `renewal`. A history is a number that is drawn,
+//! so that one which was lost never comes again; a process that was told another one knows that those it had before are
+//! over.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::fault::{Fault, Outcome};
+use tokio::runtime::Handle;
+
+use super::driver::Driver;
+use super::fault::{Class, Fault, Outcome};
+use super::kind::Server;
 use super::nodes::no_cluster;
+use super::open::MIGRATION_MAX;
 use super::params::params;
+use super::renewal::renew;
 use super::row::Columns;
 use super::session::{Begin, Session};
 use super::sql;
-use crate::OpenError;
+use crate::{OpenError, Trouble};
 
 #[derive(Debug)]
 pub(crate) struct History {
-    place: String,
+    server: Arc<Server>,
+    /// Carries on with the renewal when its caller waits no longer.
+    runtime: Handle,
     /// The server says who it is. Some services do not let ask.
     knows_server: bool,
     known: Mutex<Known>,
+    /// One renewal at a time. The other nodes are kept out by the database.
+    renewing: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -44,39 +55,51 @@ pub(super) struct Seen {
 
 /// What a server says.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
-    seen: Seen,
+pub(super) struct Told {
+    pub(super) seen: Seen,
     /// Who wrote it, and who tells it now.
-    written_by: Option<String>,
-    server: Option<String>,
+    pub(super) written_by: Option<String>,
+    pub(super) server: Option<String>,
 }
 
+/// A verb would rather hear that the database is away than wait until the last fence is raised. That of a short queue is.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+
 impl History {
-    /// At the start: whoever is first writes down which server it is, and the name of the cluster.
-    pub(super) async fn open(session: &mut Session, place: &str, cluster: Option<&str>) -> Result<History, OpenError> {
-        let unusable = |fault: Fault| fault.unusable(place);
-        let server = match server_of(session).await {
-            Ok(server) => server,
+    /// At the start: whoever is first writes down which server it is, and the name of the cluster. Waits for a new history
+    /// as long as it takes.
+    pub(super) async fn open(
+        session: &mut Session,
+        server: &Arc<Server>,
+        cluster: Option<&str>,
+    ) -> Result<Arc<History>, OpenError> {
+        let place = server.place();
+        let unusable = |fault: Fault| fault.unusable(&place);
+        let id = match server_of(session).await {
+            Ok(id) => id,
             Err(fault) => {
                 session.forget_failure();
-                tracing::warn!(
-                    place,
-                    reason = fault.reason(),
-                    "the server does not say who it is: a fail-over shows late"
-                );
+                let reason = fault.reason();
+                tracing::warn!(place, reason, "the server does not say who it is: a fail-over shows late");
                 None
             }
         };
-        let history = History { place: place.to_owned(), knows_server: server.is_some(), known: Mutex::default() };
+        let history = Arc::new(History {
+            server: Arc::clone(server),
+            runtime: Handle::current(),
+            knows_server: id.is_some(),
+            known: Mutex::default(),
+            renewing: Arc::default(),
+        });
         session.begin(Begin::Write).await.map_err(unusable)?;
         if let Some(name) = cluster {
-            check_name(session, place, name).await?;
+            check_name(session, &place, name).await?;
         }
-        if let Some(server) = &server {
-            session.run(&sql::SERVER_NOTE, &params![server.as_str()]).await.map_err(unusable)?;
+        if let Some(id) = &id {
+            session.run(&sql::SERVER_NOTE, &params![id.as_str()]).await.map_err(unusable)?;
         }
         session.command("COMMIT").await.map_err(unusable)?;
-        history.check(session).await.map_err(unusable)?;
+        history.check(session, MIGRATION_MAX).await.map_err(unusable)?;
         Ok(history)
     }
 
@@ -89,31 +112,50 @@ impl History {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of a new connection, before its first use.
-    pub(super) async fn check(&self, session: &mut Session) -> Outcome<()> {
+    /// Of a new connection, before its first use. When history was lost it is good once there is a new one, and that may
+    /// take longer than its caller has patience.
+    pub(super) async fn check(self: &Arc<History>, session: &mut Session, patience: Duration) -> Outcome<()> {
+        if self.lost(session).await?.is_none() {
+            return Ok(());
+        }
+        let late = |_| {
+            let reason = "history was lost, and the fences of all live jobs are being raised: try again in a moment";
+            Err(Fault::Sql { class: Class::Refused(Trouble::Unavailable), reason: reason.to_owned() })
+        };
+        tokio::time::timeout(patience, self.until_renewed(session)).await.unwrap_or_else(late)
+    }
+
+    async fn until_renewed(self: &Arc<History>, session: &mut Session) -> Outcome<()> {
+        loop {
+            let turn = Arc::clone(&self.renewing).lock_owned().await;
+            let Some(told) = self.lost(session).await? else { return Ok(()) };
+            let (server, known) = (Arc::clone(&self.server), self.known().seen);
+            let renewal = async move {
+                let renewed = renew(&server, known, &told).await;
+                drop(turn);
+                renewed
+            };
+            match Driver::carry_out(&self.runtime, renewal).await {
+                // Another node holds the row, and is at it.
+                Some(Err(fault)) if fault.class() == Class::Again => {}
+                Some(renewed) => renewed?,
+                None => return Err(Fault::broken("the thread of the store ended")),
+            }
+        }
+    }
+
+    /// What the server says, if it cannot be so.
+    async fn lost(&self, session: &mut Session) -> Outcome<Option<Told>> {
         // Before the question: what others see meanwhile is no loss.
         let known = self.known().clone();
         session.begin(Begin::Snapshot).await?;
         let told = self.ask(session).await?;
         session.command("COMMIT").await?;
-        if !known.is_lost(&told) {
-            self.saw(told.seen);
-            return Ok(());
+        if known.is_lost(&told) {
+            return Ok(Some(told));
         }
-        session.begin(Begin::Write).await?;
-        let is_ours = self.renew(session, &told).await?;
-        session.command("COMMIT").await?;
-        if is_ours {
-            tracing::error!(
-                place = self.place,
-                server = told.server,
-                written_by = told.written_by,
-                beats_seen = known.seen.beats,
-                beats_told = told.seen.beats,
-                "history lost: the database has not all that it acknowledged; all claims are void, bodies that run are told"
-            );
-        }
-        Ok(())
+        self.saw(told.seen);
+        Ok(None)
     }
 
     async fn ask(&self, session: &mut Session) -> Outcome<Told> {
@@ -122,23 +164,6 @@ impl History {
         let mut c = Columns::of(&row);
         let seen = Seen { history: c.int()?, beats: c.int()? };
         Ok(Told { seen, written_by: c.opt_string()?, server })
-    }
-
-    /// `false`: another node was first.
-    async fn renew(&self, session: &mut Session, told: &Told) -> Outcome<bool> {
-        if session.number(&sql::HISTORY_LOCK, &[]).await? != Some(told.seen.history) {
-            return Ok(false);
-        }
-        let message = "history lost: the database went back to an earlier state";
-        session.run(&sql::HISTORY_ATTEMPTS, &params![message]).await?;
-        session.run(&sql::HISTORY_JOBS, &[]).await?;
-        let floor = session.number(&sql::NOW, &[]).await?.unwrap_or(0);
-        session.run(&sql::HISTORY_QUEUE, &params![floor]).await?;
-        session.run(&sql::HISTORY_WRITE, &params![fastrand::i64(1..), 0_i64, floor]).await?;
-        if let Some(server) = &told.server {
-            session.run(&sql::SERVER_WRITE, &params![server.as_str()]).await?;
-        }
-        Ok(true)
     }
 }
 
@@ -161,12 +186,24 @@ impl Known {
     }
 }
 
-/// System identifier and timeline, or the server's id.
+/// System identifier and timeline, MySQL's UUID, or MariaDB's id with its number.
 async fn server_of(session: &mut Session) -> Outcome<Option<String>> {
     let rows = session.rows(&sql::SERVER_READ, &[]).await?;
-    let ids = rows.iter().map(|row| row.text(1)).collect::<Outcome<Vec<_>>>()?;
-    // The longest says most: MySQL has a UUID beside the number.
-    Ok(ids.into_iter().flatten().max_by_key(|id| id.len()).map(str::to_owned))
+    let mut ids = Vec::with_capacity(rows.len());
+    for row in &rows {
+        ids.push((row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default()));
+    }
+    Ok(name_of(&ids))
+}
+
+fn name_of(ids: &[(&str, &str)]) -> Option<String> {
+    let id = |name: &str| ids.iter().find(|(of, id)| *of == name && !id.is_empty()).map(|(_, id)| *id);
+    let name = id("server").or(id("server_uuid")).map(str::to_owned);
+    // Before there was a UID: the number alone.
+    name.or_else(|| {
+        id("server_id")
+            .map(|number| [id("server_uid"), Some(number)].into_iter().flatten().collect::<Vec<_>>().join("/"))
+    })
 }
 
 async fn check_name(session: &mut Session, place: &str, name: &str) -> Result<(), OpenError> {
@@ -213,6 +250,16 @@ mod tests {
         check(&[seen(5, 7)], seen(3, 2), Some("b"), Some("b"), false);
         // That was lost as well.
         check(&[seen(5, 7), seen(3, 2)], seen(5, 9), Some("b"), Some("b"), true);
+    }
+
+    #[test]
+    fn a_server_is_named_by_all_that_tells_it_from_others() {
+        let check = |ids: &[(&str, &str)], expect: Option<&str>| assert_eq!(name_of(ids).as_deref(), expect, "{ids:?}");
+        check(&[("server", "71/00000001")], Some("71/00000001"));
+        check(&[("server", "")], None);
+        check(&[("server_id", "1"), ("server_uuid", "ab-cd")], Some("ab-cd"));
+        check(&[("server_id", "1"), ("server_uid", "fXdY=")], Some("fXdY=/1"));
+        check(&[("server_id", "1")], Some("1"));
     }
 
     #[test]

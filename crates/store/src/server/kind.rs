@@ -7,12 +7,13 @@ use mainspring_model::Clock;
 
 use super::address::Address;
 #[cfg(feature = "postgres")]
+use super::connections::Checks;
+#[cfg(feature = "postgres")]
 use super::connections::{Connections, HINTS};
 use super::fault::Outcome;
-use super::history::History;
 use super::session::Session;
 use super::wakes::Hints;
-use crate::{Durability, OpenError};
+use crate::OpenError;
 
 /// A closed set: the two kinds of servers.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct BeginWords {
     pub(crate) write: &'static str,
     /// Reads one state of the database, and nothing else.
     pub(crate) snapshot: &'static str,
+    /// A setting: one who says nothing within a transaction is taken for gone, so that others get what it holds.
+    pub(crate) not_quiet_for_long: &'static str,
 }
 
 impl Server {
@@ -86,12 +89,11 @@ impl Server {
     }
 
     /// Hints from other nodes, where the server carries any.
-    pub(super) async fn hints(self: &Arc<Self>, clock: &Arc<dyn Clock>, history: &Arc<History>) -> Option<Hints> {
+    pub(super) async fn hints(self: &Arc<Self>, clock: &Arc<dyn Clock>, checks: &Checks) -> Option<Hints> {
         match &**self {
             #[cfg(feature = "postgres")]
             Server::Postgres(connector) => {
-                let sender =
-                    Connections::new(Arc::clone(self), HINTS, Arc::clone(clock), Arc::clone(history), Arc::default());
+                let sender = Connections::new(Arc::clone(self), HINTS, Arc::clone(clock), checks.clone());
                 connector.hints(sender, Arc::clone(clock)).await
             }
             #[cfg(feature = "mysql")]
@@ -110,15 +112,14 @@ impl Server {
         }
     }
 
-    /// Does a commit survive a power loss of the server? Each setting that says otherwise, with what it should be.
-    pub(super) async fn durability(&self, session: &mut Session) -> Outcome<(Durability, Vec<String>)> {
-        let weak = match self {
+    /// Each setting with which a commit may not survive a power loss of the server, with what it should be.
+    pub(super) async fn weak_settings(&self, session: &mut Session) -> Outcome<Vec<String>> {
+        match self {
             #[cfg(feature = "postgres")]
-            Server::Postgres(_) => crate::postgres::weak_settings(session).await?,
+            Server::Postgres(_) => crate::postgres::weak_settings(session).await,
             #[cfg(feature = "mysql")]
-            Server::MySql(_) => crate::mysql::weak_settings(session).await?,
-        };
-        Ok((if weak.is_empty() { Durability::Full } else { Durability::Relaxed }, weak))
+            Server::MySql(_) => crate::mysql::weak_settings(session).await,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod connections;
 pub(crate) mod days;
 mod decode;
 mod driver;
+mod durable;
 mod ends;
 pub(crate) mod fault;
 mod history;
@@ -39,6 +40,7 @@ mod peek;
 mod pools;
 mod rates;
 mod release;
+mod renewal;
 mod requests;
 pub(crate) mod row;
 mod schedule;
@@ -68,9 +70,9 @@ use mainspring_model::{
 use tokio::sync::broadcast;
 
 use audit::By;
-use connections::Connections;
+use connections::{Checks, Connections};
 use driver::Driver;
-use history::{History, Seen};
+use history::Seen;
 use open::sample;
 use params::params;
 use tasks::Lock;
@@ -80,19 +82,16 @@ use wakes::Hints;
 use crate::clock::DatabaseClock;
 use crate::rules::NodeEnd;
 use crate::{
-    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Durability, Expiry, Fire, Fired, GiveBack, Held, JobEnd,
-    JobFilter, Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated,
-    OutputChunk, Page, PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store,
-    StoreInfo, Submitted, TakenOver, TaskChange, Violation, Wake,
+    Beat, CalendarDeletion, ClaimRequest, Claimed, DeadJob, Expiry, Fire, Fired, GiveBack, Held, JobEnd, JobFilter,
+    Joined, LiveCount, LiveJobs, NewJob, NewNode, News, NextFireChange, NodeRow, Operate, Operated, OutputChunk, Page,
+    PoolBacklog, PoolSettings, Press, Pressed, Replan, Result, Settled, Settlement, Started, Store, StoreInfo,
+    Submitted, TakenOver, TaskChange, Violation, Wake,
 };
 
 #[derive(Debug)]
 pub struct ServerStore {
     kind: &'static str,
     place: String,
-    durability: Durability,
-    /// Settings of the server that make it so.
-    weak: Vec<String>,
     clock: Arc<DatabaseClock>,
     work: Connections,
     beat: Connections,
@@ -103,7 +102,7 @@ pub struct ServerStore {
     days: Arc<days::Days>,
     /// Set once the store is open.
     _driver: Option<Driver>,
-    history: Arc<History>,
+    checks: Checks,
     /// Nobody hears of others where there is no way for it.
     hints: Option<Hints>,
     /// Transactions that met another one and were done again.
@@ -115,13 +114,8 @@ pub struct ServerStore {
 #[async_trait]
 impl Store for ServerStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo {
-            kind: self.kind,
-            place: self.place.clone(),
-            durability: self.durability,
-            weak: self.weak.clone(),
-            is_shared: true,
-        }
+        let (durability, weak) = self.checks.durable.now();
+        StoreInfo { kind: self.kind, place: self.place.clone(), durability, weak, is_shared: true }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -149,7 +143,7 @@ impl Store for ServerStore {
         let heard =
             run!(self, Beat, Single, "heartbeat", session => nodes::heartbeat(session, incarnation, lease_ms, node))?;
         self.clock.learn(heard.sample);
-        self.history.saw(Seen { history: heard.beat.news.history, beats: heard.beats });
+        self.checks.history.saw(Seen { history: heard.beat.news.history, beats: heard.beats });
         Ok(heard.beat)
     }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use mainspring_model::{Clock, Timestamp};
 
 use super::address::Address;
-use super::connections::{BEAT, Connections, Purpose, SCAN, WORK};
+use super::connections::{BEAT, Checks, Connections, Purpose, SCAN, WORK};
 use super::days::Days;
 use super::driver::Driver;
+use super::durable::Durable;
 use super::fault::{Fault, Outcome};
 use super::history::History;
 use super::kind::Server;
@@ -47,28 +48,22 @@ impl ServerStore {
             let hint = "PostgreSQL: sslmode=verify-full, MySQL: ssl-mode=VERIFY_IDENTITY";
             tracing::warn!(place, hint, "others may read what goes to the database: let its URL ask for TLS");
         }
-        let (durability, weak) = server.durability(&mut session).await.map_err(unusable)?;
-        for setting in &weak {
-            tracing::warn!(place, setting, "a power loss of the database server can lose jobs that were acknowledged");
-        }
-        let history = Arc::new(History::open(&mut session, &place, address.cluster.as_deref()).await?);
-        let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
+        let durable = Durable::open(&server, &mut session, clock.monotonic()).await.map_err(unusable)?;
+        let history = History::open(&mut session, &server, address.cluster.as_deref()).await?;
         let days = Arc::<Days>::default();
-        let connections = |purpose: Purpose| {
-            let (server, clock, history) = (Arc::clone(&server), Arc::clone(&clock), Arc::clone(&history));
-            Connections::new(server, purpose, clock, history, Arc::clone(&days))
-        };
+        let checks = Checks { history, durable: Arc::new(durable), days: Arc::clone(&days) };
+        let sample = sample(&mut session, clock.as_ref()).await.map_err(unusable)?;
+        let connections =
+            |purpose: Purpose| Connections::new(Arc::clone(&server), purpose, Arc::clone(&clock), checks.clone());
         let (work, beat, scan) = (connections(WORK), connections(BEAT), connections(SCAN));
-        let hints = server.hints(&clock, &history).await;
+        let hints = server.hints(&clock, &checks).await;
         let store = ServerStore {
             kind: server.kind(),
-            durability,
-            weak,
             work,
             beat,
             scan,
             _driver: None,
-            history,
+            checks,
             hints,
             clock: DatabaseClock::new(clock, sample),
             place,

@@ -70,7 +70,9 @@ statements! {
     own HISTORY_ATTEMPTS = "history_attempts";
     own HISTORY_JOBS = "history_jobs";
     common HISTORY_LOCK = "history_lock";
+    common HISTORY_NOW = "history_now";
     common HISTORY_QUEUE = "history_queue";
+    common HISTORY_QUEUE_NEXT = "history_queue_next";
     common HISTORY_READ = "history_read";
     common HISTORY_WRITE = "history_write";
     #[cfg(feature = "sqlite")]

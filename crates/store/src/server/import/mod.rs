@@ -39,6 +39,7 @@ type Result<T> = std::result::Result<T, TransferError>;
 #[derive(Debug)]
 pub(crate) struct Import {
     session: Session,
+    server: Arc<Server>,
     pub(crate) place: String,
     cluster: Option<String>,
     /// The mark of this import and of no other one.
@@ -81,6 +82,7 @@ impl Import {
         let days = days::Made::by(now);
         let mut import = Import {
             session,
+            server,
             place,
             cluster: address.cluster,
             mark,
@@ -130,7 +132,7 @@ impl Import {
 
     /// From here on it opens for nobody else. What an import before has left is removed.
     pub(crate) async fn begin(&mut self, start: Start) -> Result<()> {
-        History::open(&mut self.session, &self.place, self.cluster.as_deref()).await?;
+        History::open(&mut self.session, &self.server, self.cluster.as_deref()).await?;
         self.session.begin(Begin::Write).await.map_err(failed)?;
         // No node joins meanwhile.
         self.session.rows(&sql::CLUSTER_LOCK, &[]).await.map_err(failed)?;

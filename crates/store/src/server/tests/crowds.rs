@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use mainspring_model::{Incarnation, JobId, NodeState, QueueState, Timestamp};
 
-use super::{on_each, open, session};
+use super::{number, on_each, open, session};
 use crate::suite::scheduled::{at_most, at_rate, of_task};
 use crate::suite::world::{T0, at, claim_request, definition, done, new_node, settlement, started};
 use crate::suite::{Subject, World};
@@ -241,11 +241,6 @@ async fn beats(url: &str) -> i64 {
     number(url, "SELECT beats FROM cluster").await
 }
 
-async fn number(url: &str, text: &'static str) -> i64 {
-    let statement: &'static _ = Box::leak(Box::new(crate::server::statement::Statement::new("trial", text, text)));
-    session(url).await.number(statement, &[]).await.expect("reads").expect("a number")
-}
-
 #[tokio::test]
 async fn claims_of_before_a_lost_history_are_void() {
     on_each(async |url| {
@@ -293,6 +288,8 @@ async fn a_server_that_took_the_place_of_another_one_makes_claims_void() {
         world.submit_plain(1..=1).await;
         let held = claim(&stores[0], NODES[0], 1).await;
         let mut beside = session(url).await;
+        let both = "SELECT count(*) FROM store_meta WHERE name = 'server' AND length(value) > 20 AND value LIKE '%/%'";
+        assert_eq!(number(url, both).await, 1, "a number alone is easily another server's as well");
         beside.command("UPDATE store_meta SET value = 'another' WHERE name = 'server'").await.expect("changes");
         let newcomer = open(url).await;
         let history = newcomer.news().await.expect("reads").history;

@@ -1,21 +1,30 @@
 //! What breaks on the way to a server, and in it.
 
+use std::time::Duration;
+
+use futures_util::future::join_all;
 use mainspring_model::JobId;
-use mainspring_test_servers::{CutProxy, Durability, How, Kind, Server, When, shared};
+use mainspring_test_servers::{CutProxy, Direction, Durability, How, Kind, Mode, Server, When, shared};
 
 use super::open;
+use crate::clock::ManualClock;
 use crate::server::ServerStore;
 use crate::suite::world::T0;
 use crate::{Press, Pressed, Result, Store as _, StoreError, Trouble};
 
-/// On the server of all tests, through a proxy that can cut.
+/// A database on the server of all tests, behind a proxy that can cut.
+fn proxied(kind: Kind) -> (CutProxy, String) {
+    let database = shared(kind).expect("a database");
+    let port = database.rsplit([':', '/']).nth(1).and_then(|port| port.parse().ok()).expect("a port");
+    let proxy = CutProxy::to(kind, port).expect("starts");
+    let url = proxy.url_of(&database).expect("a URL");
+    (proxy, url)
+}
+
 async fn through_proxy(test: impl AsyncFn(&CutProxy, &ServerStore)) {
     for kind in [Kind::Postgres, Kind::MariaDb] {
-        let database = shared(kind).expect("a database");
-        let port = database.rsplit([':', '/']).nth(1).and_then(|port| port.parse().ok()).expect("a port");
-        let proxy = CutProxy::to(kind, port).expect("starts");
-        let store = open(&proxy.url_of(&database).expect("a URL")).await;
-        test(&proxy, &store).await;
+        let (proxy, url) = proxied(kind);
+        test(&proxy, &*open(&url).await).await;
     }
 }
 
@@ -115,8 +124,52 @@ async fn a_server_that_takes_no_writes_says_so() {
 async fn more_callers_than_connections_all_get_their_answer() {
     through_proxy(async |_, store| {
         let ids: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-        let pressed = futures_util::future::join_all(ids.iter().map(|id| press(store, id))).await;
+        let pressed = join_all(ids.iter().map(|id| press(store, id))).await;
         assert!(pressed.iter().all(|pressed| matches!(pressed, Ok(Pressed::First))), "{pressed:?}");
     })
     .await;
+}
+
+#[tokio::test]
+async fn connections_that_died_in_their_sleep_are_not_asked_one_after_another() {
+    for kind in [Kind::Postgres, Kind::MariaDb] {
+        let (proxy, url) = proxied(kind);
+        let clock = ManualClock::at(T0);
+        let node: std::sync::Arc<dyn mainspring_model::Clock> = clock.clone();
+        let store = ServerStore::open(&url, node).await.expect("opens");
+        join_all((0..10).map(|_| store.now())).await;
+        clock.advance(Duration::from_secs(60));
+        proxy.set(Mode::Swallow(Direction::ToClient));
+        // One is asked, then a new one is tried.
+        let gone = tokio::time::timeout(Duration::from_secs(6), store.now()).await.expect("says so soon");
+        assert!(matches!(gone, Err(StoreError::NotApplied { kind: Trouble::Unavailable, .. })), "{gone:?}");
+        proxy.set(Mode::Pass);
+        store.now().await.expect("answers");
+    }
+}
+
+#[tokio::test]
+async fn a_setting_that_grows_weak_shows_with_the_next_connection() {
+    for kind in [Kind::Postgres, Kind::MariaDb] {
+        let server = Server::start(kind, Durability::Full).expect("starts");
+        let proxy = CutProxy::before(&server).expect("starts");
+        let database = server.fresh_database().expect("creates");
+        let store = open(&proxy.url_of(&database).expect("a URL")).await;
+        let set = |to: [&str; 2]| match kind {
+            Kind::Postgres => server.sql(&format!("ALTER ROLE ALL SET synchronous_commit = {}", to[0])),
+            Kind::MariaDb => server.sql(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {}", to[1])),
+        };
+        let until = async |expect: crate::Durability| {
+            while store.info().durability != expect {
+                proxy.cut_all();
+                drop(store.now().await);
+            }
+        };
+        assert_eq!((store.info().durability, store.info().weak), (crate::Durability::Full, Vec::new()));
+        for (to, expect) in [(["off", "2"], crate::Durability::Relaxed), (["on", "1"], crate::Durability::Full)] {
+            set(to).expect("sets");
+            tokio::time::timeout(Duration::from_secs(30), until(expect)).await.expect("is seen");
+            assert_eq!(store.info().weak.len(), usize::from(to[0] == "off"), "{:?}", store.info().weak);
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod opening;
 mod partitions;
 mod plans;
 mod pruning;
+mod renewal;
 mod sessions;
 mod submit_sql;
 mod suites;
@@ -41,4 +42,10 @@ async fn session(url: &str) -> Session {
 
 async fn open(url: &str) -> Arc<ServerStore> {
     Arc::new(ServerStore::open(url, SystemClock::new()).await.expect("opens"))
+}
+
+/// What is written, past the store.
+async fn number(url: &str, text: &'static str) -> i64 {
+    let statement: &'static _ = Box::leak(Box::new(super::statement::Statement::new("trial", text, text)));
+    session(url).await.number(statement, &[]).await.expect("reads").expect("a number")
 }

@@ -9,7 +9,7 @@ use crate::server::sql;
 use crate::server::statement::Statement;
 
 /// Statements that run rarely, or look at small tables only, and say so in their second line.
-const SCANS: &[&str] = &["history_queue", "lane_enter", "live_jobs", "task_live", "task_live_ids"];
+const SCANS: &[&str] = &["lane_enter", "live_jobs", "task_live", "task_live_ids"];
 
 /// Tables that grow.
 const BIG: &[&str] = &[
