@@ -49,7 +49,10 @@ impl Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
-        let exit = if matches!(error, OpenError::InUse { .. }) { Exit::Unavailable } else { Exit::Configuration };
+        let exit = match error {
+            OpenError::InUse { .. } | OpenError::Unreachable { .. } => Exit::Unavailable,
+            _ => Exit::Configuration,
+        };
         Failure::new(exit, error.to_string())
     }
 }

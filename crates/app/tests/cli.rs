@@ -171,7 +171,7 @@ fn exit_codes_tell_failed_refused_and_unavailable_apart() {
         "is not a database that this build knows",
     );
     alone(&["serve", "--listen", server.url.strip_prefix("http://").expect("a URL")], 69, "something else listens");
-    alone(&["verify"], 78, "there is no database at mainspring-data/mainspring.db");
+    alone(&["verify"], 78, "there is no database of Mainspring at sqlite://mainspring-data/mainspring.db");
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub enum OpenError {
         "database {place} holds an unfinished import, from {from}: run `mainspring migrate` again with --restart, or name another database"
     )]
     Unfinished { place: String, from: String },
+    #[error("database {place} cannot be reached: {reason}")]
+    Unreachable { place: String, reason: String },
     #[error("database {place} cannot be opened: {reason}")]
     Unusable { place: String, reason: String },
     #[error("`{url}` is not a database that this build knows: {hint}")]

@@ -41,7 +41,7 @@ use tokio::sync::broadcast;
 
 pub use error::{OpenError, StoreError, Trouble};
 pub use memory::MemoryStore;
-pub use open::open;
+pub use open::{exists, open};
 pub use rows::*;
 pub use rules::check_filter;
 pub use secrets::without_secrets;

@@ -35,6 +35,16 @@ pub async fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, Op
     }
 }
 
+/// Is there a database of Mainspring? `open` would make one.
+pub async fn exists(url: &str) -> Result<bool, OpenError> {
+    match url.split_once("://") {
+        Some(("sqlite", path)) => Ok(std::path::Path::new(path).exists()),
+        #[cfg(any(feature = "postgres", feature = "mysql"))]
+        Some(("postgres" | "postgresql" | "mysql" | "mariadb", _)) => crate::ServerStore::exists(url).await,
+        _ => Ok(true),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,8 +60,8 @@ mod tests {
         check("postgres://me:hunter2@db:x/jobs", "it looks like postgres://").await;
         check("mysql://me:hunter2@db:x/jobs", "it looks like mysql://").await;
         check("mariadb://me:hunter2@db", "the database is missing").await;
-        check("postgres://me:hunter2@127.0.0.1:1/jobs", "cannot be opened").await;
-        check("mysql://me:hunter2@127.0.0.1:1/jobs", "cannot be opened").await;
+        check("postgres://me:hunter2@127.0.0.1:1/jobs", "cannot be reached").await;
+        check("mysql://me:hunter2@127.0.0.1:1/jobs", "cannot be reached").await;
         check("redis://me:hunter2@db", "use sqlite:///").await;
         check("mainspring.db", "use sqlite:///").await;
         check("sqlite://", "path is missing").await;

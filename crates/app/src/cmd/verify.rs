@@ -10,7 +10,12 @@ use crate::print;
 
 pub(crate) async fn run(place: &Place, format: Format) -> Result<(), Failure> {
     let config = config_of(place)?;
-    refuse_missing(&config.database_url)?;
+    if !mainspring_store::exists(&config.database_url).await? {
+        // Opening would make it, and an empty database is always right.
+        let place = mainspring_store::without_secrets(&config.database_url);
+        let message = format!("there is no database of Mainspring at {place}: name one with --database or --data-dir");
+        return Err(Failure::new(Exit::Configuration, message));
+    }
     let store = mainspring_store::open(&config.database_url, SystemClock::new()).await?;
     let violations = store.verify().await.map_err(|error| Failure::failed(error.to_string()))?;
     match format {
@@ -29,15 +34,4 @@ pub(crate) async fn run(place: &Place, format: Format) -> Result<(), Failure> {
         }
     }
     if violations.is_empty() { Ok(()) } else { Err(Failure::failed("")) }
-}
-
-/// Opening would make it, and an empty database is always right.
-fn refuse_missing(url: &str) -> Result<(), Failure> {
-    match url.strip_prefix("sqlite://") {
-        Some(path) if !std::path::Path::new(path).exists() => {
-            let message = format!("there is no database at {path}: name one with --database or --data-dir");
-            Err(Failure::new(Exit::Configuration, message))
-        }
-        _ => Ok(()),
-    }
 }

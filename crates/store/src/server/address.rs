@@ -22,6 +22,13 @@ pub(crate) struct Address {
 
 impl Address {
     pub(crate) fn parse(text: &str) -> Result<Address, OpenError> {
+        if text.matches('@').count() > 1 {
+            // Who reads it otherwise takes the rest of the password for the host, and shows it.
+            let hint =
+                "it holds more than one `@`: write those of the password as %40 (`/` as %2F, `?` as %3F, `#` as %23)";
+            let scheme = text.split("://").next().unwrap_or_default();
+            return Err(OpenError::UnknownScheme { url: format!("{scheme}://…"), hint: hint.to_owned() });
+        }
         let Some((place, query)) = text.split_once('?') else {
             return Ok(Address { url: text.to_owned(), ..Address::default() });
         };
@@ -60,5 +67,7 @@ mod tests {
         check("postgres://db/x?pooler=transaction&a=b&cluster=", "postgres://db/x?a=b", None, Pooler::Transaction);
         let refused = Address::parse("postgres://me:hunter2@db/x?pooler=statement").expect_err("unknown").to_string();
         assert!(refused.contains("none, session or transaction") && !refused.contains("hunter2"), "{refused}");
+        let refused = Address::parse("postgres://me:p@ss/w?rd#%@db/x").expect_err("not encoded").to_string();
+        assert!(refused.contains("%40") && !refused.contains("ss"), "{refused}");
     }
 }

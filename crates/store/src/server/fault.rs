@@ -83,7 +83,11 @@ impl Fault {
 
     /// While the database is opened.
     pub(crate) fn unusable(&self, place: &str) -> OpenError {
-        OpenError::Unusable { place: place.to_owned(), reason: self.reason() }
+        let (place, reason) = (place.to_owned(), self.reason());
+        match self.trouble() {
+            Trouble::Unavailable => OpenError::Unreachable { place, reason },
+            _ => OpenError::Unusable { place, reason },
+        }
     }
 }
 

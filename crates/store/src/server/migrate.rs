@@ -62,11 +62,15 @@ fn migrations_of(dialect: Dialect) -> &'static [Migration] {
 async fn missing(session: &mut Session, ours: &[Migration], place: &str) -> Result<usize, OpenError> {
     let unusable = |fault: Fault| fault.unusable(place);
     if !session.exists(&sql::MIGRATION_TABLE_THERE, &[]).await.map_err(unusable)? {
-        if session.exists(&sql::MIGRATION_FOREIGN, &[]).await.map_err(unusable)? {
+        let is_foreign = session.exists(&sql::MIGRATION_FOREIGN, &[]).await.map_err(unusable)?;
+        if !is_foreign {
+            return Ok(ours.len());
+        }
+        // Looked at again: another node may have begun with its first migration in between.
+        if !session.exists(&sql::MIGRATION_TABLE_THERE, &[]).await.map_err(unusable)? {
             let reason = "it holds tables of another program; name another database".to_owned();
             return Err(OpenError::Unusable { place: place.to_owned(), reason });
         }
-        return Ok(ours.len());
     }
     let applied = read(session).await.map_err(unusable)?;
     check(&applied, ours, place)?;

@@ -21,6 +21,8 @@ use crate::clock::{ClockSample, DatabaseClock};
 
 /// How long the statements of a migration may take: an index over a long history.
 pub(super) const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
+/// How long a server may be silent before the first answer.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 impl ServerStore {
     /// Connects, brings the schema up to date and reads the server's clock. `clock` is the node's own. Connections, and the
@@ -35,10 +37,18 @@ impl ServerStore {
         Ok(ServerStore { _driver: Some(driver), ..opened.ok_or_else(ended)?? })
     }
 
+    /// Is it a database of Mainspring? Nothing is written.
+    pub async fn exists(url: &str) -> Result<bool, OpenError> {
+        let server = Server::parse(&Address::parse(url)?)?;
+        let unusable = |fault: Fault| fault.unusable(&server.place());
+        let mut session = connect(&server).await.map_err(unusable)?;
+        session.exists(&sql::MIGRATION_TABLE_THERE, &[]).await.map_err(unusable)
+    }
+
     async fn opened(address: Address, server: Arc<Server>, clock: Arc<dyn Clock>) -> Result<ServerStore, OpenError> {
         let place = server.place();
         let unusable = |fault: Fault| fault.unusable(&place);
-        let mut session = server.connect(MIGRATION_MAX).await.map_err(unusable)?;
+        let mut session = connect(&server).await.map_err(unusable)?;
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, clock.now().as_ms()).await?;
         if let Some(from) = unfinished(&mut session).await.map_err(unusable)? {
@@ -76,6 +86,12 @@ impl ServerStore {
         store.open_partitions(sample.database).await;
         Ok(store)
     }
+}
+
+/// For what takes long. Who answers the connection and says nothing is no database.
+pub(super) async fn connect(server: &Server) -> Outcome<Session> {
+    let late = |_| Err(Fault::broken(format!("it accepts connections and says nothing for {SILENCE_MAX:?}")));
+    tokio::time::timeout(SILENCE_MAX, server.connect(MIGRATION_MAX)).await.unwrap_or_else(late)
 }
 
 /// `mainspring migrate` fills the database, or was interrupted at it: from where.

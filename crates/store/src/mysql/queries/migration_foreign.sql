@@ -1,3 +1,3 @@
--- Has somebody else a table of one of our names? Called by migrate for a database without migrations.
+-- Has somebody else a table here? Called by migrate for a database without migrations.
 -- The server's catalogue.
-SELECT 1 FROM information_schema.tables WHERE table_schema = database() AND table_name IN ('task_info', 'async_task')
+SELECT 1 FROM information_schema.tables WHERE table_schema = database() LIMIT 1

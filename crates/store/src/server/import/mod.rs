@@ -19,7 +19,7 @@ use super::address::Address;
 use super::fault::{Fault, Outcome};
 use super::history::History;
 use super::kind::Server;
-use super::open::{MIGRATION_MAX, unfinished};
+use super::open::{connect, unfinished};
 use super::params::{Param, params};
 use super::row::{Columns, Row as ServerRow};
 use super::session::{Begin, Dialect, Session};
@@ -73,7 +73,7 @@ impl Import {
         let address = Address::parse(url)?;
         let server = Arc::new(Server::parse(&address)?);
         let place = server.place();
-        let connected = server.connect(MIGRATION_MAX).await;
+        let connected = connect(&server).await;
         let mut session = connected.map_err(|fault| fault.unusable(&place))?;
         server.check(&mut session).await?;
         migrate::migrate(&mut session, &server, now.as_ms()).await?;

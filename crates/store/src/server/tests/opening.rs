@@ -58,11 +58,27 @@ async fn a_schema_of_a_newer_program_is_refused_unless_it_allows_this_one() {
 #[tokio::test]
 async fn a_database_of_another_program_is_left_alone() {
     on_each(async |url| {
-        session(url).await.command("CREATE TABLE task_info (id BIGINT PRIMARY KEY)").await.expect("creates");
+        session(url).await.command("CREATE TABLE orders (id BIGINT PRIMARY KEY)").await.expect("creates");
         let refused = ServerStore::open(url, SystemClock::new()).await.expect_err("not ours").to_string();
         assert!(refused.contains("another program"), "{refused}");
+        assert!(!ServerStore::exists(url).await.expect("answers"));
+        let tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema IN ('public', database_name)";
+        let own = if url.starts_with("postgres") { "''" } else { "database()" };
+        let tables: &'static str = Box::leak(tables.replace("database_name", own).into_boxed_str());
+        assert_eq!(super::number(url, tables).await, 1, "nothing was made");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_listener_that_says_nothing_is_no_database() {
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = mute.local_addr().expect("bound").port();
+    for scheme in ["postgres", "mysql"] {
+        let url = format!("{scheme}://me:secret@127.0.0.1:{port}/jobs");
+        let refused = ServerStore::open(&url, SystemClock::new()).await.expect_err("it never answers");
+        assert!(matches!(refused, OpenError::Unreachable { .. }), "{refused}");
+    }
 }
 
 #[tokio::test]
