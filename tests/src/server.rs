@@ -170,8 +170,10 @@ impl Server {
         answer(self.client.delete(self.url(path)).send()).unwrap_or_else(|| panic!("no answer to DELETE {path}"))
     }
 
+    /// A connection that was kept may have ended meanwhile: then once more.
     pub fn get(&self, path: &str) -> Answer {
-        answer(self.client.get(self.url(path)).send()).unwrap_or_else(|| panic!("no answer to GET {path}"))
+        let answered = self.try_get(path).or_else(|| self.try_get(path));
+        answered.unwrap_or_else(|| panic!("no answer to GET {path}\n{}", self.log()))
     }
 
     pub fn try_get(&self, path: &str) -> Option<Answer> {

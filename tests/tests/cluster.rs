@@ -362,6 +362,8 @@ fn killed_work_runs_again_within_the_bound(kind: Kind) {
     let serial: Vec<String> =
         (0..4).map(|_| victim.submit(&json!({"task": "serial", "payload": {"ms": 1_500}}))).collect();
     eventually(s(10), "they run", || cluster.witness().lines().iter().filter(|line| line.is_start).count() >= 9);
+    // A body that has just begun is not known to have: it would be nobody's loss.
+    eventually(s(10), "a start is written", || ids.iter().any(|id| cluster.node(1).job(id)["status"] == "EXECUTING"));
     cluster.kill(0);
     let killed_ms = wall_ms();
     let clock = stopwatch();
