@@ -33,9 +33,11 @@ const JOBS: &str = "
 #[test]
 fn days_are_shown_and_then_dropped() {
     let url = shared(Kind::Postgres).expect("a database");
-    said(&mainspring(&url, &["verify"]));
-    sql(&url, JOBS).expect("fills");
+    let nothing_there = mainspring(&url, &["verify"]);
+    assert_eq!(nothing_there.status.code(), Some(78), "it makes none: {nothing_there:?}");
     let drop = ["history", "drop", "--before", "2026-03-05"];
+    said(&mainspring(&url, &[&drop[..], &["--dry-run"]].concat()));
+    sql(&url, JOBS).expect("fills");
     let shown = said(&mainspring(&url, &[&drop[..], &["--dry-run"]].concat()));
     let kept = "2026-03-02: kept: job 286648801689600001 is not final\n";
     assert_eq!(
