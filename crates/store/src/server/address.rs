@@ -68,6 +68,6 @@ mod tests {
         let refused = Address::parse("postgres://me:hunter2@db/x?pooler=statement").expect_err("unknown").to_string();
         assert!(refused.contains("none, session or transaction") && !refused.contains("hunter2"), "{refused}");
         let refused = Address::parse("postgres://me:p@ss/w?rd#%@db/x").expect_err("not encoded").to_string();
-        assert!(refused.contains("%40") && !refused.contains("ss"), "{refused}");
+        assert!(refused.contains("%40") && !refused.contains("ss/w"), "{refused}");
     }
 }
